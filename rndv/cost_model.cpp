@@ -45,12 +45,16 @@ std::uint32_t long_fragment(std::uint64_t wanted, std::uint32_t most, std::uint3
 
 }  // namespace
 
-std::string_view to_string(Scheme scheme) noexcept {
-  std::string_view name = "?";
+double Choice::us_of(const Protocol& one) const noexcept {
+  return us[Protocols::index_of(one)];
+}
+
+double Choice::read_us() const noexcept {
+  double sum = 0;
   Protocols::for_each([&](const Protocol& one) {
-    if (one.scheme == scheme) name = one.name;
+    if (one.keys == Keys::senders) sum += us_of(one);
   });
-  return name;
+  return sum;
 }
 
 Force parse_force(std::string_view text) noexcept {
@@ -76,7 +80,7 @@ bool can_help(const MessageFacts& facts, const Choice& chosen) noexcept {
   MessageFacts near = facts;
   near.far = near.flows = false;
   const Choice choice = facts.far ? choose(near) : chosen;
-  return choice.read_us() <= kMuchLonger * choice.us_of(Scheme::pipeline);
+  return choice.read_us() <= kMuchLonger * choice.us_of(kPipeline);
 }
 
 std::uint32_t fragment_for(const MessageFacts& facts, std::uint32_t most, std::uint32_t longest) noexcept {
@@ -201,7 +205,7 @@ Choice choose(const MessageFacts& facts) noexcept {
   Protocols::for_each([&](const Protocol& one) {
     if (!one.applies(facts)) return;
     const double us = one.cost_us(facts);
-    choice.set_us(one.scheme, us);
+    choice.us[Protocols::index_of(one)] = us;
     const bool wants = (one.forced_by & wanted) != 0;
     if (taken != nullptr && (by_cost ? us > least_us : is_wanted || !wants)) return;
     taken = &one;
@@ -209,7 +213,6 @@ Choice choose(const MessageFacts& facts) noexcept {
     least_us = us;
   });
   choice.protocol = taken;
-  choice.scheme = taken->scheme;
   return choice;
 }
 

@@ -17,15 +17,8 @@ namespace stria::rndv {
 
 struct Protocol;
 
-/// A way to move a message's bytes. Each is a protocol of its own (protocols/).
-enum class Scheme : std::uint8_t {
-  none,         ///< nothing to move
-  get,          ///< the receiver reads the sender's memory through its key
-  mapped,       ///< the receiver loads the sender's memory, which it maps
-  mapped_both,  ///< the receiver loads one part and the sender stores the other: each maps the other's memory
-  pipeline,     ///< the sender packs fragments, the receiver unpacks them
-};
-std::string_view to_string(Scheme scheme) noexcept;
+/// Room for what is known of each protocol of the list.
+inline constexpr std::size_t kProtocolsMax = 6;
 
 /// What a user may force by STRIA_RNDV_SCHEME. both: mapped_both where the memory of both sides is mapped,
 /// else what get forces.
@@ -65,18 +58,15 @@ struct MessageFacts {
   bool sink_mapped = false;  ///< the receiver's memory is memory that the sender maps
 };
 
-/// The protocol that choose() takes, and the predicted times of all schemes.
+/// The protocol that choose() takes, and the predicted times of all.
 struct Choice {
-  static constexpr std::size_t kSchemes = 5;
-  const Protocol* protocol = nullptr;  ///< never null in what choose() returns
-  Scheme scheme = Scheme::none;        ///< of the protocol
-  std::array<double, kSchemes> us{};   ///< predicted time of each Scheme
+  const Protocol* protocol = nullptr;      ///< never null in what choose() returns
+  std::array<double, kProtocolsMax> us{};  ///< predicted times, in the order of the list
 
-  /// The predicted time of a scheme; 0 where it does not apply.
-  double us_of(Scheme one) const noexcept { return us[static_cast<std::size_t>(one)]; }
-  void set_us(Scheme one, double time) noexcept { us[static_cast<std::size_t>(one)] = time; }
-  /// The predicted time of the scheme that the receiver alone reads by; 0 where none applies.
-  double read_us() const noexcept { return us_of(Scheme::get) + us_of(Scheme::mapped); }
+  /// The predicted time of a protocol of the list; 0 where it does not apply.
+  double us_of(const Protocol& one) const noexcept;
+  /// The predicted time of the protocol by which the receiver alone reads; 0 where none applies.
+  double read_us() const noexcept;
 };
 
 /// Chooses the protocol that is predicted to take least, or the one that the user forces, where it applies.

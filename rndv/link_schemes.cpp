@@ -1,5 +1,6 @@
 // The schemes of a link, for people: those that receives on the link are planned for. They are found by
 // planning messages that stand for all others.
+#include <algorithm>
 #include <array>
 
 #include "rndv/plan.hpp"
@@ -10,8 +11,8 @@ namespace {
 
 using transport::LinkRef;
 
-/// A set of schemes: a bit for each value of Scheme.
-constexpr unsigned kSets = 1u << Choice::kSchemes;
+/// A set of protocols: a bit for each, by its place in the list.
+constexpr unsigned kSets = 1u << Protocols::kCount;
 
 struct Sentence {
   char text[96] = "";
@@ -22,15 +23,14 @@ struct Sentence {
   }
 };
 
-/// "get, mapped or pipeline (forced)"
+/// "get, mapped or pipeline (forced)", by the alphabet.
 constexpr Sentence sentence_of(unsigned set, std::string_view end) {
-  std::array<std::string_view, Choice::kSchemes> names{};
+  std::array<std::string_view, Protocols::kCount> names{};
   std::size_t count = 0;
-  for (std::size_t scheme = 0; scheme < Choice::kSchemes; ++scheme)
-    Protocols::for_each([&](const Protocol& one) {
-      const bool is_meant = static_cast<std::size_t>(one.scheme) == scheme && (set >> scheme & 1u) != 0;
-      if (is_meant) names[count++] = one.name;
-    });
+  Protocols::for_each([&](const Protocol& one) {
+    if ((set >> Protocols::index_of(one) & 1u) != 0) names[count++] = one.name;
+  });
+  std::sort(names.begin(), names.begin() + count);
   Sentence out;
   for (std::size_t i = 0; i < count; ++i) {
     if (i > 0) out.add(i + 1 == count ? " or " : ", ");
@@ -69,7 +69,7 @@ const char* schemes_of_link(const LinkRef& link, const Options& options) noexcep
                                 .has_key = true,
                                 .source_mapped = is_mapped};
           const Protocol& taken = *plan_receive(message, path, options).choice.protocol;
-          set |= 1u << static_cast<unsigned>(taken.scheme);
+          set |= 1u << Protocols::index_of(taken);
           is_met = is_met && (taken.forced_by & wanted) != 0;
         }
   if (options.force == Force::automatic) return kChosen[set].text;

@@ -23,7 +23,6 @@ struct ReceivesByGet : ReadsFromBeginning {
 };
 
 inline constexpr ReceivedBy<ReceivesByGet> kGet{{
-    .scheme = Scheme::get,
     .name = "get",
     .keys = Keys::senders,
     .forced_by = bits_of({Force::get, Force::both}),

@@ -1,6 +1,8 @@
 // The list of all protocols.
 #pragma once
 
+#include <cstddef>
+
 #include "rndv/protocols/get.hpp"
 #include "rndv/protocols/mapped.hpp"
 #include "rndv/protocols/mapped_both.hpp"
@@ -13,6 +15,15 @@ namespace stria::rndv {
 /// directly.
 template <const auto&... kProtocols>
 struct ProtocolList {
+  static constexpr std::size_t kCount = sizeof...(kProtocols);
+  static_assert(kCount <= kProtocolsMax);
+
+  /// The place of a protocol in the list.
+  static constexpr std::size_t index_of(const Protocol& protocol) noexcept {
+    std::size_t at = 0;
+    static_cast<void>(((&protocol == &kProtocols || (++at, false)) || ...));
+    return at;
+  }
   /// Calls f with each protocol, as a Protocol or as its own type.
   template <class F>
   static constexpr void for_each(F&& f) {

@@ -29,7 +29,6 @@ struct ReceivesMapped : ReadsFromBeginning {
 };
 
 inline constexpr ReceivedBy<ReceivesMapped> kMapped{{
-    .scheme = Scheme::mapped,
     .name = "mapped",
     .keys = Keys::senders,
     .forced_by = bits_of({Force::get, Force::both}),

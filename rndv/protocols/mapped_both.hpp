@@ -23,7 +23,6 @@ struct ReceivesMappedBoth {
 };
 
 inline constexpr ReceivedBy<ReceivesMappedBoth> kMappedBoth{{
-    .scheme = Scheme::mapped_both,
     .name = "mapped by both",
     .keys = Keys::both,
     .forced_by = bits_of({Force::both}),

@@ -13,7 +13,6 @@ struct ReceivesNothing : ReadsFromBeginning {
 };
 
 inline constexpr ReceivedBy<ReceivesNothing> kNothing{{
-    .scheme = Scheme::none,
     .name = "none",
     .keys = Keys::none,
     .forced_by = bits_of({Force::get, Force::both, Force::pipeline}),

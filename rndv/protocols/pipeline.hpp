@@ -49,7 +49,6 @@ struct ReceivesFragments {
 };
 
 inline constexpr ReceivedBy<ReceivesFragments> kPipeline{{
-    .scheme = Scheme::pipeline,
     .name = "pipeline",
     .keys = Keys::none,
     .forced_by = bits_of({Force::pipeline}),

@@ -21,7 +21,6 @@ enum class Keys : std::uint8_t {
 
 /// What the sender, and the functions that predict, know of a protocol.
 struct Protocol {
-  Scheme scheme;
   std::string_view name;
   Keys keys;
   std::uint8_t forced_by;  ///< values of Force that want it, a bit each (bits_of)

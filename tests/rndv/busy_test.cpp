@@ -3,9 +3,11 @@
 // nowhere.
 #include <gtest/gtest.h>
 
+#include <string_view>
 #include <vector>
 
 #include "rndv/engine.hpp"
+#include "rndv/protocols/list.hpp"
 
 namespace stria::rndv {
 namespace {
@@ -35,7 +37,7 @@ class Busy : public ::testing::Test {
     op.length = kLength;
   }
   /// Receives one message to its end; which scheme was taken.
-  Scheme receive() {
+  std::string_view receive() {
     RecvOp op;
     prepare(op);
     Announcement announced;
@@ -47,7 +49,7 @@ class Busy : public ::testing::Test {
     engine_.progress();
     const bool got = engine_.counters().get != before;
     if (op.state != Operation::State::idle) engine_.fail_link(link_, Status::peer_failed);
-    return got ? Scheme::get : Scheme::pipeline;
+    return got ? kGet.name : kPipeline.name;
   }
 
   transport::LinkRef link_;
@@ -56,14 +58,14 @@ class Busy : public ::testing::Test {
 };
 
 TEST_F(Busy, what_is_received_beside_a_send_is_read) {
-  EXPECT_EQ(receive(), Scheme::pipeline);
+  EXPECT_EQ(receive(), kPipeline.name);
   SendOp send;
   prepare(send);
   ASSERT_EQ(engine_.announce(send, wire::make_header(wire::Kind::rts, 5)), Status::ok);
-  EXPECT_EQ(receive(), Scheme::get);
+  EXPECT_EQ(receive(), kGet.name);
   engine_.abandon(send);
-  EXPECT_EQ(receive(), Scheme::get) << "an exchange goes on: the next send is about to begin";
-  EXPECT_EQ(receive(), Scheme::pipeline) << "the last one met no send";
+  EXPECT_EQ(receive(), kGet.name) << "an exchange goes on: the next send is about to begin";
+  EXPECT_EQ(receive(), kPipeline.name) << "the last one met no send";
 }
 
 }  // namespace

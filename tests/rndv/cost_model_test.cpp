@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <random>
+#include <set>
+#include <string_view>
 
 #include "hw/machine.hpp"
 #include "rndv/protocols/list.hpp"
@@ -29,7 +31,8 @@ Choice ask(std::uint64_t length, std::uint32_t source, std::uint32_t sink, bool 
 
 TEST(CostModel, a_message_without_bytes_needs_no_scheme_even_when_one_is_forced) {
   for (const Force force : {Force::automatic, Force::get, Force::both, Force::pipeline})
-    for (const bool can_get : {false, true}) EXPECT_EQ(ask(0, 0, 0, can_get, force).scheme, Scheme::none);
+    for (const bool can_get : {false, true})
+      EXPECT_EQ(ask(0, 0, 0, can_get, force).protocol->name, kNothing.name);
 }
 
 TEST(CostModel, never_chooses_a_get_that_the_link_cannot_do) {
@@ -37,13 +40,13 @@ TEST(CostModel, never_chooses_a_get_that_the_link_cannot_do) {
     for (const std::uint32_t source : kBlocks)
       for (const std::uint32_t sink : kBlocks)
         for (const Force force : {Force::automatic, Force::get, Force::both, Force::pipeline})
-          EXPECT_NE(ask(length, source, sink, false, force).scheme, Scheme::get);
+          EXPECT_NE(ask(length, source, sink, false, force).protocol->name, kGet.name);
 }
 
 TEST(CostModel, does_what_the_user_forces) {
   for (const std::uint64_t length : kLengths) {
-    EXPECT_EQ(ask(length, 1, 1, true, Force::get).scheme, Scheme::get);
-    EXPECT_EQ(ask(length, 0, 0, true, Force::pipeline).scheme, Scheme::pipeline);
+    EXPECT_EQ(ask(length, 1, 1, true, Force::get).protocol->name, kGet.name);
+    EXPECT_EQ(ask(length, 0, 0, true, Force::pipeline).protocol->name, kPipeline.name);
   }
 }
 
@@ -55,10 +58,10 @@ TEST(CostModel, what_an_adapter_moves_is_got_without_a_copy_and_never_helped) {
     facts.can_get = true;
     facts.offload = true;
     const Choice choice = choose(facts);
-    EXPECT_EQ(choice.scheme, Scheme::get) << length;
+    EXPECT_EQ(choice.protocol->name, kGet.name) << length;
     EXPECT_FALSE(can_help(facts, choice));
     facts.can_get = false;
-    EXPECT_EQ(choose(facts).scheme, Scheme::pipeline);
+    EXPECT_EQ(choose(facts).protocol->name, kPipeline.name);
   }
 }
 
@@ -73,10 +76,10 @@ TEST(CostModel, what_a_network_brings_is_got_whatever_the_blocks_and_never_helpe
         facts.sink_block = sink;
         facts.can_get = true;
         facts.distant = true;
-        EXPECT_EQ(choose(facts).scheme, Scheme::get) << length << ' ' << source << ' ' << sink;
+        EXPECT_EQ(choose(facts).protocol->name, kGet.name) << length << ' ' << source << ' ' << sink;
         EXPECT_FALSE(can_help(facts, choose(facts)));
         facts.can_get = false;
-        EXPECT_EQ(choose(facts).scheme, Scheme::pipeline);
+        EXPECT_EQ(choose(facts).protocol->name, kPipeline.name);
         EXPECT_FALSE(can_help(facts, choose(facts)));
       }
 }
@@ -90,7 +93,7 @@ TEST(CostModel, an_adapter_reads_large_blocks_in_place_and_small_ones_are_packed
   facts.can_get = facts.offload = true;
   for (const std::uint32_t block : {8u, 1024u, least / 2, least - 100, least + 100, least * 2, 1u << 20}) {
     facts.source_block = block;
-    EXPECT_EQ(choose(facts).scheme, block < least ? Scheme::pipeline : Scheme::get) << block;
+    EXPECT_EQ(choose(facts).protocol->name, block < least ? kPipeline.name : kGet.name) << block;
   }
   facts.source_block = 8;
   EXPECT_STREQ(reason_of(facts, choose(facts)), "blocks too small for one work request each");
@@ -105,7 +108,7 @@ TEST(CostModel, blocks_behind_one_key_are_read_in_place_from_a_fraction_of_that_
   facts.can_get = facts.offload = facts.source_gathered = true;
   for (const std::uint32_t block : {8u, least / 2, least - 10, least + 10, 4096u, 1u << 20}) {
     facts.source_block = block;
-    EXPECT_EQ(choose(facts).scheme, block < least ? Scheme::pipeline : Scheme::get) << block;
+    EXPECT_EQ(choose(facts).protocol->name, block < least ? kPipeline.name : kGet.name) << block;
   }
 }
 
@@ -120,7 +123,7 @@ TEST(CostModel, mapped_memory_goes_by_fragments_where_two_near_cores_wait_for_it
         facts.mapped = true;
         facts.far = far;
         const bool loads = block == 0 || far || mib <= 4;
-        EXPECT_EQ(choose(facts).scheme, loads ? Scheme::mapped : Scheme::pipeline)
+        EXPECT_EQ(choose(facts).protocol->name, loads ? kMapped.name : kPipeline.name)
             << mib << " MiB in blocks of " << block << (far ? ", far" : "");
       }
 }
@@ -140,26 +143,26 @@ TEST(CostModel, both_sides_copy_between_mapped_memories) {
                    .busy = busy,
                    .mapped = true,
                    .sink_mapped = true})
-        .scheme;
+        .protocol->name;
   };
   for (const bool far : {false, true}) {
     for (const std::uint64_t kib : {192, 256, 1024, 4096, 16384}) {
-      EXPECT_EQ(scheme(kib << 10, 0, false, far, false), Scheme::mapped_both) << kib;
-      EXPECT_EQ(scheme(kib << 10, 64, false, far, false), Scheme::mapped_both) << kib;
-      EXPECT_EQ(scheme(kib << 10, 0, false, far, true), Scheme::mapped) << kib;
+      EXPECT_EQ(scheme(kib << 10, 0, false, far, false), kMappedBoth.name) << kib;
+      EXPECT_EQ(scheme(kib << 10, 64, false, far, false), kMappedBoth.name) << kib;
+      EXPECT_EQ(scheme(kib << 10, 0, false, far, true), kMapped.name) << kib;
     }
     for (const std::uint64_t rows : {1024, 2048, 4096, 16384})
-      EXPECT_EQ(scheme(8 * rows, 8, true, far, false), Scheme::mapped_both) << rows << " doubles of a column";
-    EXPECT_EQ(scheme(16384, 0, false, far, false), Scheme::mapped);
+      EXPECT_EQ(scheme(8 * rows, 8, true, far, false), kMappedBoth.name) << rows << " doubles of a column";
+    EXPECT_EQ(scheme(16384, 0, false, far, false), kMapped.name);
   }
 }
 
 TEST(CostModel, memory_that_the_sender_cannot_map_is_read_by_the_receiver_alone) {
   MessageFacts facts{.length = 1u << 20, .can_get = true, .can_copy_by_both = true, .mapped = true};
-  EXPECT_EQ(choose(facts).scheme, Scheme::mapped);
+  EXPECT_EQ(choose(facts).protocol->name, kMapped.name);
   facts.sink_mapped = true;
   facts.can_copy_by_both = false;
-  EXPECT_EQ(choose(facts).scheme, Scheme::mapped) << "STRIA_RNDV_SHARE=off";
+  EXPECT_EQ(choose(facts).protocol->name, kMapped.name) << "STRIA_RNDV_SHARE=off";
 }
 
 TEST(CostModel, pieces_of_mapped_memory_are_for_a_few_microseconds) {
@@ -182,11 +185,11 @@ TEST(CostModel, both_is_forced_where_both_memories_are_mapped_and_there_are_two_
         MessageFacts facts{.length = length, .can_get = true, .can_copy_by_both = true, .force = Force::both};
         facts.busy = busy;
         facts.mapped = facts.sink_mapped = mapped;
-        const Scheme read = mapped ? Scheme::mapped : Scheme::get;
+        const std::string_view read = mapped ? kMapped.name : kGet.name;
         const bool has_parts = senders_part(length, piece_of(facts)) != 0;
-        EXPECT_EQ(choose(facts).scheme, mapped && has_parts ? Scheme::mapped_both : read) << length;
+        EXPECT_EQ(choose(facts).protocol->name, mapped && has_parts ? kMappedBoth.name : read) << length;
         facts.self = true;
-        EXPECT_EQ(choose(facts).scheme, read) << length;
+        EXPECT_EQ(choose(facts).protocol->name, read) << length;
       }
 }
 
@@ -196,14 +199,14 @@ TEST(CostModel, predicts_no_less_time_for_more_bytes_and_for_smaller_blocks) {
     for (std::uint64_t length = 1; length < 1ull << 40; length *= 2) {
       const Choice choice = ask(length, block, 0, true, Force::automatic);
       EXPECT_GE(choice.read_us(), previous.read_us());
-      EXPECT_GE(choice.us_of(Scheme::pipeline), previous.us_of(Scheme::pipeline));
+      EXPECT_GE(choice.us_of(kPipeline), previous.us_of(kPipeline));
       previous = choice;
     }
   }
   const Choice coarse = ask(1u << 20, 4096, 4096, true, Force::automatic);
   const Choice fine = ask(1u << 20, 16, 16, true, Force::automatic);
   EXPECT_GT(fine.read_us(), coarse.read_us());
-  EXPECT_GT(fine.us_of(Scheme::pipeline), coarse.us_of(Scheme::pipeline));
+  EXPECT_GT(fine.us_of(kPipeline), coarse.us_of(kPipeline));
 }
 
 TEST(CostModel, an_answer_is_finite_for_hostile_block_sizes) {
@@ -212,7 +215,7 @@ TEST(CostModel, an_answer_is_finite_for_hostile_block_sizes) {
       const Choice choice = ask(length, source, 1, true, Force::automatic);
       EXPECT_LT(choice.read_us(), 1e30);
       EXPECT_GT(choice.read_us(), 0.0);
-      EXPECT_LT(choice.us_of(Scheme::pipeline), 1e30);
+      EXPECT_LT(choice.us_of(kPipeline), 1e30);
     }
 }
 
@@ -228,28 +231,28 @@ TEST(CostModel, loads_from_mapped_memory_need_no_get_and_are_chosen_wherever_a_g
         const Choice get = choose(facts);
         facts.mapped = true;
         const Choice mapped = choose(facts);
-        EXPECT_NE(mapped.scheme, Scheme::get);
+        EXPECT_NE(mapped.protocol->name, kGet.name);
         EXPECT_LT(mapped.read_us(), get.read_us());
-        if (get.scheme == Scheme::get) {
-          EXPECT_EQ(mapped.scheme, Scheme::mapped);
+        if (get.protocol->name == kGet.name) {
+          EXPECT_EQ(mapped.protocol->name, kMapped.name);
         }
         facts.can_get = false;
-        EXPECT_EQ(choose(facts).scheme, mapped.scheme);
+        EXPECT_EQ(choose(facts).protocol->name, mapped.protocol->name);
         facts.force = Force::get;
-        EXPECT_EQ(choose(facts).scheme, Scheme::mapped);
+        EXPECT_EQ(choose(facts).protocol->name, kMapped.name);
         facts.force = Force::pipeline;
-        EXPECT_EQ(choose(facts).scheme, Scheme::pipeline);
+        EXPECT_EQ(choose(facts).protocol->name, kPipeline.name);
       }
   MessageFacts middle;
   middle.length = 32768;
   middle.mapped = true;
-  EXPECT_EQ(choose(middle).scheme, Scheme::mapped);
+  EXPECT_EQ(choose(middle).protocol->name, kMapped.name);
   middle.source_block = middle.sink_block = 8;  // doubles side by side with others
-  EXPECT_EQ(choose(middle).scheme, Scheme::mapped);
+  EXPECT_EQ(choose(middle).protocol->name, kMapped.name);
   middle.source_sparse = true;  // a column into a row
-  EXPECT_EQ(choose(middle).scheme, Scheme::mapped);
+  EXPECT_EQ(choose(middle).protocol->name, kMapped.name);
   middle.sink_sparse = true;  // into a column: two cores wait for their lines at the same time
-  EXPECT_EQ(choose(middle).scheme, Scheme::pipeline);
+  EXPECT_EQ(choose(middle).protocol->name, kPipeline.name);
 }
 
 TEST(CostModel, packing_is_very_long_when_the_receiver_could_do_much_else_meanwhile) {
@@ -314,7 +317,7 @@ TEST(CostModel, a_receiver_helps_where_a_get_is_not_much_slower_than_the_pipelin
   MessageFacts bytes;
   bytes.length = 128 << 10;
   bytes.can_get = true;
-  EXPECT_EQ(choose(bytes).scheme, Scheme::pipeline);
+  EXPECT_EQ(choose(bytes).protocol->name, kPipeline.name);
   EXPECT_TRUE(can_help(bytes, choose(bytes)));
   MessageFacts no_key = bytes;
   no_key.can_get = false;
@@ -348,23 +351,23 @@ TEST(CostModel, a_worker_copies_once_what_it_sends_to_itself) {
         facts.sink_block = sink;
         facts.can_get = true;
         facts.self = true;
-        EXPECT_EQ(choose(facts).scheme, Scheme::get);
+        EXPECT_EQ(choose(facts).protocol->name, kGet.name);
         facts.force = Force::pipeline;
-        EXPECT_EQ(choose(facts).scheme, Scheme::pipeline);
+        EXPECT_EQ(choose(facts).protocol->name, kPipeline.name);
         facts.force = Force::automatic;
         facts.can_get = false;
-        EXPECT_EQ(choose(facts).scheme, Scheme::pipeline);
+        EXPECT_EQ(choose(facts).protocol->name, kPipeline.name);
       }
 }
 
-// Each protocol is in the list once, and the switch of no scheme is forgotten.
-TEST(CostModel, has_a_protocol_for_each_scheme) {
-  std::array<int, Choice::kSchemes> found{};
+TEST(CostModel, has_each_protocol_once_by_its_place_and_its_name) {
+  std::set<std::string_view> names;
+  std::size_t place = 0;
   Protocols::for_each([&](const Protocol& one) {
-    ++found.at(static_cast<std::size_t>(one.scheme));
-    EXPECT_EQ(to_string(one.scheme), one.name);
+    EXPECT_EQ(Protocols::index_of(one), place++);
+    EXPECT_TRUE(names.insert(one.name).second) << one.name;
   });
-  for (const int times : found) EXPECT_EQ(times, 1);
+  EXPECT_EQ(names.size(), Protocols::kCount);
 }
 
 TEST(CostModel, reads_the_names_of_the_configuration) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "rndv/protocols/list.hpp"
+
 namespace stria::rndv {
 namespace {
 
@@ -12,11 +14,11 @@ TEST(FarPeers, contiguous_messages_of_far_peers_are_read_where_they_are_short) {
     MessageFacts facts;
     facts.length = kib * 1024;
     facts.can_get = true;
-    EXPECT_EQ(choose(facts).scheme, Scheme::pipeline) << kib;
+    EXPECT_EQ(choose(facts).protocol->name, kPipeline.name) << kib;
     facts.far = true;
-    EXPECT_EQ(choose(facts).scheme, kib <= 64 ? Scheme::get : Scheme::pipeline) << kib;
+    EXPECT_EQ(choose(facts).protocol->name, kib <= 64 ? kGet.name : kPipeline.name) << kib;
     facts.can_get = false;
-    EXPECT_EQ(choose(facts).scheme, Scheme::pipeline) << kib;
+    EXPECT_EQ(choose(facts).protocol->name, kPipeline.name) << kib;
   }
 }
 
@@ -26,7 +28,7 @@ TEST(FarPeers, blocks_are_packed_whatever_their_length) {
       for (const bool at_sender : {false, true}) {
         MessageFacts facts{.length = kib * 1024, .can_get = true, .far = true};
         (at_sender ? facts.source_block : facts.sink_block) = block;
-        EXPECT_EQ(choose(facts).scheme, Scheme::pipeline) << kib << " in blocks of " << block;
+        EXPECT_EQ(choose(facts).protocol->name, kPipeline.name) << kib << " in blocks of " << block;
       }
 }
 
@@ -37,9 +39,9 @@ TEST(FarPeers, far_peers_take_fragments_where_they_flow) {
     MessageFacts facts;
     facts.length = kib * 1024;
     facts.can_get = facts.far = facts.flows = true;
-    EXPECT_EQ(choose(facts).scheme, Scheme::pipeline) << kib;
+    EXPECT_EQ(choose(facts).protocol->name, kPipeline.name) << kib;
     facts.busy = true;
-    EXPECT_EQ(choose(facts).scheme, Scheme::pipeline) << kib << ", both ways";
+    EXPECT_EQ(choose(facts).protocol->name, kPipeline.name) << kib << ", both ways";
   }
 }
 
@@ -51,11 +53,11 @@ TEST(FarPeers, reads_where_both_sides_send_and_the_caches_are_far) {
     facts.length = kib * 1024;
     facts.can_get = true;
     facts.busy = true;
-    EXPECT_EQ(choose(facts).scheme, Scheme::pipeline) << kib;
+    EXPECT_EQ(choose(facts).protocol->name, kPipeline.name) << kib;
     facts.far = true;
-    EXPECT_EQ(choose(facts).scheme, Scheme::get) << kib;
+    EXPECT_EQ(choose(facts).protocol->name, kGet.name) << kib;
     facts.source_block = 8;
-    EXPECT_EQ(choose(facts).scheme, Scheme::pipeline) << kib;
+    EXPECT_EQ(choose(facts).protocol->name, kPipeline.name) << kib;
   }
 }
 

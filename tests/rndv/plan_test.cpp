@@ -204,7 +204,6 @@ std::string plans_of(const std::string& facts) {
                         .busy = has("busy")};
   const ReceivePlan plan = plan_receive(message, link, options);
   EXPECT_NE(reason_of(message, link, options)[0], '\0') << facts;
-  EXPECT_EQ(to_string(plan.choice.scheme), plan.choice.protocol->name);
   std::ostringstream out;
   out << ' ' << text_of(key) << ": " << plan.choice.protocol->name;
   if (plan.fragment_bytes != 0) out << ' ' << plan.fragment_bytes;
@@ -236,7 +235,7 @@ TEST(Plan, no_receiver_between_near_caches_misses_a_key_that_was_not_made) {
           const Message with_key{
               .length = bytes, .source = blocks_named(from), .sink = blocks_named(into), .has_key = true};
           const ReceivePlan plan = plan_receive(with_key, link, options);
-          EXPECT_EQ(plan.choice.scheme, Scheme::pipeline)
+          EXPECT_EQ(plan.choice.protocol->name, kPipeline.name)
               << path << ' ' << from << ' ' << into << ' ' << bytes;
           EXPECT_FALSE(plan.helps) << path << ' ' << from << ' ' << into << ' ' << bytes;
         }
@@ -245,10 +244,10 @@ TEST(Plan, no_receiver_between_near_caches_misses_a_key_that_was_not_made) {
 TEST(Plan, a_receive_that_cannot_have_its_part_stored_is_planned_without) {
   const LinkRef link = link_named("near");
   Message message{.length = 1u << 20, .has_key = true, .source_mapped = true};
-  EXPECT_EQ(plan_receive(message, link, {}).choice.scheme, Scheme::mapped_both);
-  EXPECT_EQ(plan_receive(message, link, {.copy_by_both = false}).choice.scheme, Scheme::mapped);
+  EXPECT_EQ(plan_receive(message, link, {}).choice.protocol->name, kMappedBoth.name);
+  EXPECT_EQ(plan_receive(message, link, {.copy_by_both = false}).choice.protocol->name, kMapped.name);
   message.sink_mapped = false;
-  EXPECT_EQ(plan_receive(message, link, {}).choice.scheme, Scheme::mapped);
+  EXPECT_EQ(plan_receive(message, link, {}).choice.protocol->name, kMapped.name);
 }
 
 TEST(Plan, says_of_a_link_what_receives_on_it_are_planned_for) {

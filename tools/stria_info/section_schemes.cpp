@@ -47,9 +47,9 @@ bool shows_far(const Path& path, const Row& row) {
   return path.has_far && row.far.is_announced();
 }
 bool shows_mapped(const Path& path, const Row& row) {
-  const rndv::Scheme scheme = row.mapped.scheme();
-  return path.near.can_map && row.mapped.is_announced() &&
-         (scheme == rndv::Scheme::mapped || scheme == rndv::Scheme::mapped_both);
+  if (!path.near.can_map || !row.mapped.is_announced()) return false;
+  const rndv::Protocol& protocol = row.mapped.protocol();
+  return &protocol == &rndv::kMapped || &protocol == &rndv::kMappedBoth;
 }
 
 std::string name_of(const Forecast& way) {
@@ -61,11 +61,11 @@ std::string name_of(const Forecast& way) {
     case tag::Way::announced:
       break;
   }
-  return fmt::format("rendezvous {}", rndv::to_string(way.scheme()));
+  return fmt::format("rendezvous {}", way.protocol().name);
 }
 /// Of a pipeline, as the link takes it; else 0.
 std::uint32_t fragment_of(const Path& path, const Forecast& way) {
-  if (!way.is_announced() || way.scheme() != rndv::Scheme::pipeline) return 0;
+  if (!way.is_announced() || &way.protocol() != &rndv::kPipeline) return 0;
   return std::min(way.receive.fragment_bytes, path.near.packet_max());
 }
 
@@ -89,8 +89,7 @@ std::string us_text(double us) {
 }
 /// A scheme, and its time.
 std::string both_columns(bool shows, const Forecast& way, int width) {
-  return fmt::format("{:<{}} {:>9}", shows ? rndv::to_string(way.scheme()) : "-", width,
-                     us_text(shows ? way.us() : 0));
+  return fmt::format("{:<{}} {:>9}", shows ? way.protocol().name : "-", width, us_text(shows ? way.us() : 0));
 }
 constexpr int kFarWidth = 8, kMappedWidth = 14;
 
@@ -103,15 +102,15 @@ std::string line_of(const Path& path, std::uint64_t size, const Row& row) {
   const rndv::Choice& near = row.near.receive.choice;
   const std::uint32_t fragment = fragment_of(path, row.near);
   return fmt::format("  {:>10}  {:<20} {:>9} {:>12} {:>9}  {}  {}  {}\n", size, name_of(row.near),
-                     us_text(near.read_us()), us_text(near.us_of(rndv::Scheme::pipeline)),
+                     us_text(near.read_us()), us_text(near.us_of(rndv::kPipeline)),
                      fragment > 0 ? std::to_string(fragment) : "-",
                      both_columns(shows_far(path, row), row.far, kFarWidth),
                      both_columns(shows_mapped(path, row), row.mapped, kMappedWidth), row.near.reason);
 }
 
 void add_times(Json& to, const rndv::Choice& choice, const char* read) {
-  const double both_us = choice.us_of(rndv::Scheme::mapped_both);
-  const double pipeline_us = choice.us_of(rndv::Scheme::pipeline);
+  const double both_us = choice.us_of(rndv::kMappedBoth);
+  const double pipeline_us = choice.us_of(rndv::kPipeline);
   if (choice.read_us() > 0) to[read] = choice.read_us();
   if (both_us > 0) to["both_us"] = both_us;
   if (pipeline_us > 0) to["pipeline_us"] = pipeline_us;
@@ -122,7 +121,7 @@ Json json_of(const Path& path, std::uint64_t size, const Row& row) {
   if (const std::uint32_t fragment = fragment_of(path, row.near); fragment > 0) json["fragment"] = fragment;
   if (row.turned) json["turned"] = true;
   if (shows_far(path, row)) {
-    json["far"] = rndv::to_string(row.far.scheme());
+    json["far"] = row.far.protocol().name;
     Json times{{"us", row.far.us()}};
     add_times(times, row.far.receive.choice, "get_us");
     json["far_times"] = std::move(times);

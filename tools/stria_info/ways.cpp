@@ -50,7 +50,7 @@ Forecast forecast(const LinkRef& link, const Sides& sides, const tag::Settings& 
     // The sender makes no key where a get would lose. The times and the reason are those of what lost.
     message.has_key = true;
     const rndv::ReceivePlan with_key = rndv::plan_receive(message, link, settings.rndv);
-    message.has_key = with_key.choice.scheme == out.scheme();
+    message.has_key = with_key.choice.protocol == &out.protocol();
     if (message.has_key) out.receive.choice = with_key.choice;
   }
   out.reason = rndv::reason_of(message, link, settings.rndv);

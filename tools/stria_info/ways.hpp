@@ -6,6 +6,7 @@
 #include <string>
 
 #include "rndv/plan.hpp"
+#include "rndv/protocols/list.hpp"
 #include "tag/start.hpp"
 #include "tools/stria_info/section.hpp"
 
@@ -30,8 +31,8 @@ struct Forecast {
   const char* reason = "";         ///< for people; constant text
 
   bool is_announced() const { return start.way == tag::Way::announced; }
-  rndv::Scheme scheme() const { return receive.choice.scheme; }
-  double us() const { return receive.choice.us_of(scheme()); }
+  const rndv::Protocol& protocol() const { return *receive.choice.protocol; }
+  double us() const { return receive.choice.us_of(protocol()); }
 };
 Forecast forecast(const transport::LinkRef& link, const Sides& sides, const tag::Settings& settings);
 

@@ -152,7 +152,7 @@ std::string what_is_said(const Forecast& forecast) {
     case tag::Way::announced:
       break;
   }
-  return "announced " + std::string(rndv::to_string(forecast.scheme()));
+  return "announced " + std::string(forecast.protocol().name);
 }
 
 std::size_t random_length(std::mt19937& random) {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "rndv/cost_model.hpp"
+#include "rndv/protocols/list.hpp"
 #include "tag/api/builtins.hpp"
 #include "tag/known_variables.hpp"
 #include "tools/stria_info/section.hpp"
@@ -274,17 +275,17 @@ TEST(SchemesSection, has_the_predicted_time_of_each_scheme) {
   rndv::Choice choice = choose(facts);
   const Json row = row_of(schemes_section(config, {device_with(kCan, 100, 16384)}, layouts), 1 << 20);
   ASSERT_EQ(row.at("far"), "pipeline");
-  EXPECT_EQ(row.at("far_times").at("us"), choice.us_of(rndv::Scheme::pipeline));
-  EXPECT_EQ(row.at("far_times").at("get_us"), choice.us_of(rndv::Scheme::get));
-  EXPECT_EQ(row.at("far_times").at("pipeline_us"), choice.us_of(rndv::Scheme::pipeline));
+  EXPECT_EQ(row.at("far_times").at("us"), choice.us_of(rndv::kPipeline));
+  EXPECT_EQ(row.at("far_times").at("get_us"), choice.us_of(rndv::kGet));
+  EXPECT_EQ(row.at("far_times").at("pipeline_us"), choice.us_of(rndv::kPipeline));
   EXPECT_EQ(row.count("both_us"), 0u) << "its memory is not mapped";
   facts.far = false;
   facts.mapped = facts.sink_mapped = true;
   choice = choose(facts);
   ASSERT_EQ(row.at("mapped").at("way"), "rendezvous mapped by both");
-  EXPECT_EQ(row.at("mapped").at("us"), choice.us_of(rndv::Scheme::mapped_both));
-  EXPECT_EQ(row.at("mapped").at("both_us"), choice.us_of(rndv::Scheme::mapped_both));
-  EXPECT_EQ(row.at("mapped").at("by_receiver_us"), choice.us_of(rndv::Scheme::mapped));
+  EXPECT_EQ(row.at("mapped").at("us"), choice.us_of(rndv::kMappedBoth));
+  EXPECT_EQ(row.at("mapped").at("both_us"), choice.us_of(rndv::kMappedBoth));
+  EXPECT_EQ(row.at("mapped").at("by_receiver_us"), choice.us_of(rndv::kMapped));
 
   ASSERT_TRUE(config.set("STRIA_RNDV_SCHEME", "both", "test"));
   const Section forced = schemes_section(config, {device_with(kCan, 100, 16384)}, layouts);
@@ -323,8 +324,7 @@ TEST(SchemesSection, the_receivers_layout_may_be_another_one_and_a_matrix_be_tur
     EXPECT_EQ(row.at("way"), "rendezvous pipeline");
     EXPECT_EQ(row.at("turned"), true);
     EXPECT_EQ(row.at("fragment"), 128 << 10) << "a quarter of the message";
-    EXPECT_EQ(row.at("pipeline_us"), rndv::choose(facts).us_of(rndv::Scheme::pipeline))
-        << "one side has the blocks";
+    EXPECT_EQ(row.at("pipeline_us"), rndv::choose(facts).us_of(rndv::kPipeline)) << "one side has the blocks";
   }
   const Section alike = said(rows, nullptr);
   EXPECT_EQ(alike.json.at(0).count("into"), 0u);
