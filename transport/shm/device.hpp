@@ -1,10 +1,13 @@
 // The shm device of one worker: implements the device calls of the provider contract, and fixes the order in
 // which the parts of the device are made, driven and taken apart.
 //
-//   Shared      what links use, too: the device's segment (OwnSegment), its cells, the windows that peers
-//   took here Connector   brings links up, and moves them to windows Peers       has the links, by worker and
-//   by peer slot KeyMaker    makes keys, and ends them Receiver    delivers what came through windows and
-//   inbox Sharing     gives windows of idle peers to busy peers Teardown    takes links down
+//   Shared      what links use, too: the device's segment, its cells, the windows that peers took there
+//   Connector   brings links up, and moves them to windows
+//   Peers       has the links, by worker and by peer slot
+//   KeyMaker    makes keys, and ends them
+//   Receiver    delivers what came through windows and inbox
+//   Sharing     gives windows of idle peers to busy peers
+//   Teardown    takes links down
 //
 // Of these parts a link (link.hpp) knows only Shared.
 #pragma once

@@ -1,10 +1,10 @@
 // A device's own segment, which peers map, the device's identity, and the door where peers ask for the
 // segment.
 //
-//   make()     creates the segment; no peer attaches to it yet
+//   make()          creates the segment; no peer attaches to it yet
 //   admit_peers()   peers may attach
-//   close()    peers see that this device sends and delivers nothing any more
-//   ~OwnSegment()    closes the segment, shuts the door, and unmaps the segment
+//   close()         peers see that this device sends and delivers nothing any more
+//   ~OwnSegment()   closes the segment, shuts the door, and unmaps the segment
 #pragma once
 
 #include <algorithm>

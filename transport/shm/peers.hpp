@@ -1,9 +1,9 @@
 // The peers of a device: its links, and which link has which peer slot. A peer claims a slot in this
-// device's segment, writes its identity into it, and says hello through the inbox. The device then welcomes
+// device's segment, writes its identity into it, and says hello through the inbox. The device then accepts
 // the peer, refuses it, or waits for it.
 //
 //   peer slot   free ── claiming ── ready ──► accept(): a link has it ──► leave() ──► free
-//                                     │                                       └──► refused ──► free
+//                                     │                                      └──► refused ──► free
 //                                     ├──► refused ──► free
 //                                     └──► awaited: its door does not answer yet; look_at_slots() tries again
 //
