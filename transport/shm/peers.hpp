@@ -48,7 +48,7 @@ class Peers {
   /// Removes a link that goes down. Its peer slot is freed if the peer is gone (`is_over`), and otherwise
   /// refused until it is.
   void leave(Link& link, bool is_over) noexcept;
-  /// Looks at every peer slot without a link: welcomes a peer whose hello has not come, or that is awaited,
+  /// Looks at every peer slot without a link: accepts a peer whose hello has not come, or that is awaited,
   /// and frees the slot of a peer that is gone.
   void look_at_slots() noexcept;
   /// Finds the slot of a link's peer, if the peer has connected, too, and its hello still waits in the
@@ -71,7 +71,7 @@ class Peers {
   /// that it claimed, or end an access by a key, for which KeyMaker::invalidate() waits. The peer may have no
   /// link yet, or was refused.
   bool may_write(std::uint32_t slot) const noexcept;
-  /// Whether the peer of a link has a ready slot here, welcomed or not.
+  /// Whether the peer of a link has a ready slot here, accepted or not.
   bool has_slot_here(const Link& link) const noexcept;
 
  private:
