@@ -42,8 +42,8 @@ struct Attached {
 /// the one before stopped, and does not wait.
 struct PendingAttach {
   bool has_waited = false;
-  UniqueFd
-      connection;  // the door's connection while its answer is due; empty: the next attempt connects anew
+  /// The door's connection while its answer is due; empty: the next attempt connects anew.
+  UniqueFd connection;
 };
 
 /// Maps the segment of `identity`. On success the seals, the size, the magic and the nonce of the segment are
