@@ -55,7 +55,7 @@ TEST_F(SettingsDeathTest, laps_are_short_where_two_windows_fill_the_first_level_
 /// Writes the profile of a machine where vectors take these times, in ns, for 4 and 16 KiB, and the string
 /// instruction takes 100 and 400. Returns its path.
 std::string machine_with(double vectors_4k, double vectors_16k) {
-  hw::Record record{.fingerprint = 1, .tries = 1, .when = 1, .complete = true, .machine = {}};
+  hw::StoredProfile record{.fingerprint = 1, .tries = 1, .when = 1, .complete = true, .machine = {}};
   record.machine.near.vectors_4k_ns = vectors_4k, record.machine.near.strings_4k_ns = 100;
   record.machine.near.vectors_16k_ns = vectors_16k, record.machine.near.strings_16k_ns = 400;
   static int files = 0;
