@@ -2,7 +2,7 @@
 // names the form, the last one holds a hash of all before it, so that a file that was cut short or changed is
 // told from a whole one.
 //
-//   stria machine profile 1
+//   stria machine profile 2
 //   fingerprint 0f1e2d3c4b5a6978
 //   tries 1
 //   complete 1

@@ -1,4 +1,4 @@
-// How long lines take that another core wrote, or none.
+// time_lines() leaves out the time that the clock itself takes.
 #include "hw/line_time.hpp"
 
 #include <gtest/gtest.h>

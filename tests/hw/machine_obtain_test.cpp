@@ -108,8 +108,8 @@ TEST_F(MachineObtainTest, does_not_count_a_try_that_busy_processors_prevented) {
 
 TEST_F(MachineObtainTest, measures_again_where_the_file_is_damaged) {
   obtain(request_);
-  for (const std::string& text :
-       {std::string(), std::string("stria machine profile 1\n"), std::string(100000, 'x')}) {
+  for (const std::string& text : {std::string(), std::string("stria machine profile 2\n"),
+                                  std::string("stria machine profile 1\n"), std::string(100000, 'x')}) {
     fill_file(text);
     expect_renewal(text.substr(0, 30).c_str());
   }

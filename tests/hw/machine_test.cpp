@@ -80,7 +80,7 @@ TEST(MachineChoices, take_the_string_instruction_to_far_cells_where_it_fetches_n
   EXPECT_TRUE(choices_of(machine).far_strings);
 }
 
-TEST(MachineChoices, take_vectors_to_far_windows_where_past_the_caches_gains_little) {
+TEST(MachineChoices, take_vectors_to_far_windows_where_non_temporal_stores_gain_little) {
   Machine machine;
   EXPECT_FALSE(choices_of(machine).far_vectors) << "not measured";
   machine.far.vectors_4k_ns = 700, machine.far.nontemporal_4k_ns = 350;

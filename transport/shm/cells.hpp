@@ -21,8 +21,8 @@
 //
 // Ordinary pages take more time. So the whole round joins only after kRoundAfter bytes (long cells:
 // kLongRoundAfter), at first in lower halves. These fill no more than a second-level cache, which is not
-// enough where the string instruction fetches lines (store_speed.hpp). So after kWidensAfter payloads
-// (kLongWidensAfter) whole cells go round. docs/notebook/shm.md has the figures.
+// enough where the string instruction fetches lines (way_to_store() in gather.hpp). So after kWidensAfter
+// payloads (kLongWidensAfter) whole cells go round. docs/notebook/shm.md has the figures.
 #pragma once
 
 #include <algorithm>

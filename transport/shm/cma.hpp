@@ -32,7 +32,7 @@ struct Stream {
   std::int64_t count = 0;
   std::int64_t offset = 0;  ///< where the range begins in the packed stream, in bytes
 
-  /// Address of the first byte of the range; only for contiguous memory.
+  /// Address of the first byte of the range of contiguous memory; without a meaning where there is a layout.
   std::uint64_t begin() const noexcept { return base + static_cast<std::uint64_t>(offset); }
 };
 

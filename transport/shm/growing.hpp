@@ -128,6 +128,7 @@ std::uint32_t wait_grown(const std::atomic<std::uint64_t>& word, std::uint32_t u
 /// A packet in a growing cell, as the sink sees it.
 class Growing {
  public:
+  /// `packet.buffered` is STRIA_PACKET_NEAR or 0; STRIA_PACKET_ARRIVING is added. `growth.word` is only read.
   /// is_over: the sender of the packet writes nothing any more.
   Growing(const stria_packet_t& packet, Growth growth, bool is_over) noexcept
       : arriving_{packet, &Growing::arrived},

@@ -39,15 +39,15 @@ class Outgoing {
   /// Fills in the limits that this part knows.
   void limits(transport::LinkLimits& out) const noexcept;
 
-  // Window and end of this part (outgoing_window.cpp).
+  // The window, and the end of sending (outgoing_window.cpp).
   /// To be called when this device has a slot in the peer's segment. Takes a window there if one is free.
   /// Until go_on() has sent the hello, sends answer no_resource.
   void begin(std::uint32_t link_number, bool low_latency) noexcept;
-  /// Takes a window for a part that is up and has none. True: it took one, and go_on() moves to it. False:
-  /// none is free, or the part has one.
+  /// Takes a window for a link that is up and has none. True: it took one, and go_on() moves to it. False:
+  /// none is free, or the link has one.
   bool take_window() noexcept;
-  /// Sends the hello if that is still to be done, and opens the window that the part moves to. False: the
-  /// peer's inbox is full, or still has packets of this part; call again later.
+  /// Sends the hello if that is still to be done, and opens the window that the link moves to. False: the
+  /// peer's inbox is full, or still has packets of this link; call again later.
   bool go_on() noexcept;
   /// Whether go_on() is to be called.
   bool is_waiting() const noexcept { return state_ == State::connecting || moving_; }
@@ -63,7 +63,7 @@ class Outgoing {
 
   bool is_up() const noexcept { return state_ == State::up; }
   bool is_down() const noexcept { return state_ == State::down; }
-  /// The window in the peer's segment that this part has, open or not yet; kNone: none.
+  /// The window in the peer's segment that this link has, open or not yet; kNone: none.
   std::uint32_t window_number() const noexcept { return window_number_; }
   bool uses_window() const noexcept { return window_.is_open(); }
   /// Whether nothing was sent but the hello.
@@ -123,8 +123,8 @@ class Outgoing {
   const std::atomic<std::uint32_t>* attention_ = nullptr;
   std::uint32_t pio_max_ = 0;
   State state_ = State::connecting;
-  bool fence_ = false;   // membarrier is missing on either side: this part fences
-  bool moving_ = false;  // the part took a window, and opens it once the inbox has no packet of it
+  bool fence_ = false;   // membarrier is missing on either side: this side fences
+  bool moving_ = false;  // a window was taken, and is opened once the inbox has no packet of this link
   // The buffered path.
   Shared& shared_;
   std::uint32_t link_number_ = 0;

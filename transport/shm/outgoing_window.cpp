@@ -62,7 +62,7 @@ bool Outgoing::take_window() noexcept {
   return true;
 }
 
-/// Opens the window that the part took, once the inbox has no packet of the part any more, so that no packet
+/// Opens the window that was taken, once the inbox has no packet of this link any more, so that no packet
 /// overtakes another. (The hello is no packet.) False: the inbox still has one.
 bool Outgoing::enter_window() noexcept {
   if (inbox_.sent() > 1 && !inbox_.is_consumed()) return false;

@@ -79,8 +79,8 @@ bool make_huge_page(std::span<std::byte> memory) noexcept {
   constexpr int kCollapse = 25;  // MADV_COLLAPSE, which older C libraries have no name for
   if (memory.size() < kHugePage || reinterpret_cast<std::uintptr_t>(memory.data()) % kHugePage != 0)
     return false;
-  populate_pages(memory.first(1),
-                 Pages::to_write);  // the kernel makes no huge page where there is no page yet
+  // The kernel makes no huge page where there is no page yet.
+  populate_pages(memory.first(1), Pages::to_write);
   return ::madvise(memory.data(), kHugePage, kCollapse) == 0;
 }
 

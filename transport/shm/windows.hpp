@@ -20,7 +20,8 @@ class Windows {
   /// To be called once, when the device's segment exists.
   void open() { polled_.reserve(own_.view().shape().windows); }
 
-  /// The table of these windows: a window is in it while a link has it.
+  /// The table of these windows: a window is in it while a link has it. Callers poll through it; which
+  /// windows are hot is changed by Windows alone, as senders have to be told.
   PolledWindows& polled() noexcept { return polled_; }
   const PolledWindows& polled() const noexcept { return polled_; }
   /// Whether no hot window has a record, and no credits are due to their senders.
@@ -76,8 +77,8 @@ class Windows {
   void warm(std::uint32_t window) noexcept;
   void release(Link& link) noexcept;
   void reset(std::uint32_t window) const noexcept;
-  /// Tells the sender of a window whether it is hot. While the device sleeps, each sender hears that its
-  /// window is cold.
+  /// Tells the sender of a window whether it is hot. While the device sleeps, each sender is told that
+  /// its window is cold.
   void tell_hot(const Polled& polled) const noexcept;
   void tell_cold(const Polled& polled) const noexcept;
 

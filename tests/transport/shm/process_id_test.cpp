@@ -1,12 +1,12 @@
 // The process id of a dead peer is given to another process before any peer has checked. The peer's
 // segment, and with it the key, is still there; what the id names is a stranger's memory.
-#include <stdexcept>
-#include <system_error>
-
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+
+#include <stdexcept>
+#include <system_error>
 
 #include "tests/transport/shm/lending.hpp"
 

@@ -30,7 +30,7 @@ class ShmStopped : public ::testing::TestWithParam<const char*> {
 };
 
 // Its door is a thread of its own, which stands still as well: the hub cannot attach to it.
-TEST_P(ShmStopped, a_new_peer_is_welcomed_with_all_it_said_when_it_goes_on) {
+TEST_P(ShmStopped, a_new_peer_is_accepted_with_all_it_sent_when_it_goes_on) {
   Visitor visitor(2, say_three, settings());
   Node hub(1, settings()), other(3, settings());
   visitor.connect_to(hub);
