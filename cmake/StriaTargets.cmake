@@ -21,7 +21,7 @@ endif()
 
 # stria_compile_together(TARGET): its sources are compiled a dozen at a time, unless STRIA_UNITY is off, because reading the same
 # headers again takes most of the time. A name of an unnamed namespace is in one source of the target only. That each source
-# of the rooms compiles by itself is seen by tools/check_alone.
+# of such a target compiles by itself is seen by tools/check_alone.
 function(stria_compile_together target)
   if(STRIA_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
@@ -96,11 +96,15 @@ set(gtest_launcher)
 if(STRIA_CCACHE)
   set(gtest_launcher ${STRIA_CCACHE})
 endif()
-set(gtest_target) # what clang compiles for
+set(gtest_target)
+set(clang_can TRUE)
 if(CMAKE_CROSSCOMPILING)
   set(gtest_target --target=${CMAKE_LIBRARY_ARCHITECTURE})
+  if(NOT DEFINED CMAKE_LIBRARY_ARCHITECTURE)
+    set(clang_can FALSE) # the toolchain's file does not say for what
+  endif()
 endif()
-if(STRIA_TEST_COMPILER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT STRIA_SANITIZE)
+if(STRIA_TEST_COMPILER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND clang_can AND NOT STRIA_SANITIZE)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/compile_test.in compile_test @ONLY
                  FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
   set(gtest_launcher ${CMAKE_CURRENT_BINARY_DIR}/compile_test)

@@ -19,14 +19,14 @@ set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${stria_root_arm64})
 set(ENV{PKG_CONFIG_LIBDIR} ${stria_root_arm64}/usr/lib/aarch64-linux-gnu/pkgconfig:${stria_root_arm64}/usr/share/pkgconfig)
-# GCC as a cross compiler finds lld in a folder that it is told of, not where it is.
+# GCC as a cross compiler does not look for lld in /usr/bin, so it is told of a folder with a link to it.
 find_program(stria_lld ld.lld NO_CMAKE_FIND_ROOT_PATH)
 if(stria_lld)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/linker)
   file(CREATE_LINK ${stria_lld} ${CMAKE_BINARY_DIR}/linker/ld.lld SYMBOLIC)
-  set(CMAKE_EXE_LINKER_FLAGS_INIT -B${CMAKE_BINARY_DIR}/linker)
+  set(CMAKE_EXE_LINKER_FLAGS_INIT "\"-B${CMAKE_BINARY_DIR}/linker\"")
 endif()
 
-# Where the C and C++ libraries of the cross compiler are, and those that other libraries need and no program names (libudev).
+# Where emulated programs find the libraries of the cross compiler, and those that other libraries load (libudev).
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu
     -E LD_LIBRARY_PATH=${stria_root_arm64}/usr/lib/aarch64-linux-gnu)

@@ -164,8 +164,9 @@ struct Parameters {
   std::uint64_t mapped_long_bytes = 65536;          ///< shortest message of long blocks that goes mapped
   double mapped_sparse_blocks = 1024;               ///< fewest blocks, each a line, that go mapped
   std::uint32_t longest_fragment = 131072;          ///< with longer ones both sides overlap less
-  std::uint64_t packs_very_long_bytes = 131072;  ///< most bytes in short blocks that packs_very_long() leaves
-  std::uint64_t packs_long_bytes = 32768;        ///< most bytes in short blocks that packs_long() leaves
+  std::uint64_t packs_very_long_bytes =
+      131072;                              ///< most bytes in short blocks that packs_very_long() leaves eager
+  std::uint64_t packs_long_bytes = 32768;  ///< most bytes in short blocks that packs_long() leaves eager
 };
 /// What moves the bytes of a path.
 enum class Path : std::uint8_t { one_host, adapter, network };

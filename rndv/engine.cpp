@@ -60,7 +60,7 @@ bool Engine::step(Operation& op) noexcept {
     case State::fin_due:
       return finisher_.step_fin(static_cast<RecvOp&>(op));
     case State::receiving:
-      // An active receive that is not divided shares the copying (mapped_both.cpp): others are not active.
+      // An active receive that is not divided is mapped by both (mapped_both.cpp): others are not active.
       return op.divided ? requests_.ask_for_pieces(static_cast<RecvOp&>(op))
                         : reader_.step_mapped_both(static_cast<RecvOp&>(op));
     case State::waiting:

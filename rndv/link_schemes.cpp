@@ -1,5 +1,5 @@
-// The schemes of a link, for people: those that receives on the link are planned for. They are found by
-// planning messages that stand for all others.
+// Names, for people, the schemes by which receives on a link are planned. They are found by planning messages
+// that stand for all others.
 #include <algorithm>
 #include <array>
 
@@ -23,7 +23,7 @@ struct Sentence {
   }
 };
 
-/// "get, mapped or pipeline (forced)", by the alphabet.
+/// "get, mapped or pipeline (forced)", in alphabetical order.
 constexpr Sentence sentence_of(unsigned set, std::string_view end) {
   std::array<std::string_view, Protocols::kCount> names{};
   std::size_t count = 0;

@@ -54,7 +54,8 @@ struct Operation : ListNode {
   State state = State::idle;
   /// Bytes of the receiver's key, which lies behind the sender's (mapped_both.cpp); 0: none.
   std::uint8_t sink_key_bytes = 0;
-  std::uint8_t sends_before = 0;  ///< RecvOp: how many sends had begun before it (Operations::began())
+  /// RecvOp: what Operations::began() noted, by which ended() sees whether a send was under way beside it.
+  std::uint8_t sends_before = 0;
   Status outcome = Status::ok;
   bool active = false;  ///< in a list of the engine
   /// SendOp: ends with FIN even after streaming. RecvOp: FIN is owed after receiving.

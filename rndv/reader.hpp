@@ -1,8 +1,8 @@
 // Reader: how a receiver reads a message, or the end of a message, out of the sender's memory through the
 // announced key.
 //
-//   get.cpp     all of the message, from the beginning on
-//   help.cpp    the end of a message that comes as fragments, while its sender is silent
+//   get.cpp           all of the message, from the beginning on
+//   help.cpp          the end of a message that comes as fragments, while its sender is silent
 //   mapped_both.cpp   the end of a message between mapped memories, whose begin the sender stores
 //
 // Bytes that cannot be read are asked for as fragments (requests.hpp).

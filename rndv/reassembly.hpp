@@ -5,13 +5,13 @@
 //   0 ........ moved      begin .... end      begin .. end       length
 //   |  all here  |  gap  |   a range   | gap |  a range |   gap   |
 //
-// Most messages never need an Reassembly: the fragments of one link come in order, and only `moved` grows. A
+// Most messages never need a Reassembly: the fragments of one link come in order, and only `moved` grows. A
 // range appears when a fragment overtakes another one, grows with its neighbours, and goes when the gap
 // before it is closed. The number of ranges is limited, so that a peer that sends its fragments badly on
 // purpose costs a bounded amount of memory. An honest peer leaves at most as many gaps as it has fragments in
 // flight.
 //
-// An Reassembly also has the ranges that a provider is placing: their bytes are reserved, and not there yet.
+// A Reassembly also has the ranges that a provider is placing: their bytes are reserved, and not there yet.
 // Each such range has the number of the device whose link brings it, because the range is dropped when that
 // link dies.
 #pragma once
@@ -104,7 +104,7 @@ class Reassembly {
     std::erase_if(placed_, [=](const Placed& one) { return one.device == device; });
   }
 
-  Reassembly* next = nullptr;  ///< in an ReassemblyPool: the next spare one
+  Reassembly* next = nullptr;  ///< in a ReassemblyPool: the next spare one
 
  private:
   struct Range {

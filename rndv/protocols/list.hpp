@@ -16,9 +16,9 @@ namespace stria::rndv {
 template <const auto&... kProtocols>
 struct ProtocolList {
   static constexpr std::size_t kCount = sizeof...(kProtocols);
-  static_assert(kCount <= kProtocolsMax);
+  static_assert(kCount < kProtocolsMax);
 
-  /// The place of a protocol in the list.
+  /// The place of a protocol in the list; kCount where it is not in it.
   static constexpr std::size_t index_of(const Protocol& protocol) noexcept {
     std::size_t at = 0;
     static_cast<void>(((&protocol == &kProtocols || (++at, false)) || ...));

@@ -65,7 +65,7 @@ TEST(CostModel, what_an_adapter_moves_is_got_without_a_copy_and_never_helped) {
   }
 }
 
-// The sender answers a get itself, so one that is silent does not choice it either.
+// The sender answers a get itself, so one that is silent does not answer it either.
 TEST(CostModel, what_a_network_brings_is_got_whatever_the_blocks_and_never_helped) {
   for (const std::uint64_t length : kLengths)
     for (const std::uint32_t source : kBlocks)
@@ -209,7 +209,7 @@ TEST(CostModel, predicts_no_less_time_for_more_bytes_and_for_smaller_blocks) {
   EXPECT_GT(fine.us_of(kPipeline), coarse.us_of(kPipeline));
 }
 
-TEST(CostModel, an_answer_is_finite_for_hostile_block_sizes) {
+TEST(CostModel, a_choice_is_finite_for_hostile_block_sizes) {
   for (const std::uint64_t length : kLengths)
     for (const std::uint32_t source : kBlocks) {
       const Choice choice = ask(length, source, 1, true, Force::automatic);

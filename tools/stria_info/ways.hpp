@@ -31,6 +31,7 @@ struct Forecast {
   const char* reason = "";         ///< for people; constant text
 
   bool is_announced() const { return start.way == tag::Way::announced; }
+  // Only of a message that is announced:
   const rndv::Protocol& protocol() const { return *receive.choice.protocol; }
   double us() const { return receive.choice.us_of(protocol()); }
 };
