@@ -84,7 +84,7 @@ bool can_help(const MessageFacts& facts, const Choice& chosen) noexcept {
 }
 
 std::uint32_t fragment_for(const MessageFacts& facts, std::uint32_t most, std::uint32_t longest) noexcept {
-  // A part of a message is packed whole where its blocks are shorter than kLongBlock (growing.hpp of shm).
+  // A part of a message is packed whole where its blocks are shorter than kLongBlock (cell_plan.hpp of shm).
   const bool read_meanwhile = facts.source_block == 0 || facts.source_block >= transport::kLongBlock;
   const bool costs_nothing = !facts.far || (facts.flows && facts.source_block == 0);
   if (facts.grows && costs_nothing && by_pieces(facts.source_block) && by_pieces(facts.sink_block)) {

@@ -1,4 +1,4 @@
-// Decides when cells get their pages. The cells that go round (cells.hpp) fit one huge page. A kernel that
+// Decides when cells get their pages. A round of cells (cells.hpp) fits one huge page. A kernel that
 // gives a huge page on demand (6.1 and later) mostly does so in less time than ordinary pages take, and a
 // receiver maps it by one fault; but it takes much longer while other cores are busy, because the kernel
 // waits for each core. So ordinary cells get their huge page before the first message, and long cells, which

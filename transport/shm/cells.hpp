@@ -9,20 +9,18 @@
 // second-level cache holds: the receiver's cache has dropped a line when the sender writes it again, and the
 // store need not wait until it is taken away there.
 //
-// Cells go round: take() hands them out, the receiver frees them, and take() hands them out again. What the
-// pages of a cell cost (cell_pages.hpp) has to be earned, so at first one cell goes round; one more joins
-// whenever all of them are under way. Payloads shorter than half a cell stay in its lower half. While cells
-// are so few, the receiver's cache has all of their lines, and long payloads go by non-temporal stores.
+// The cells that are handed out are a ring: take() takes the one that is free for longest. The ring is one
+// cell at first, because pages take time (cell_pages.hpp) and memory, and a program may send few messages. It
+// doubles when none of its cells is free, or when kDoublesAfter payloads for each of them went by, up to a
+// round (round_of() in segment.hpp); beyond a round, one cell joins whenever none is free. The last doubling
+// of a round in ordinary pages is from the lower halves of its cells to whole cells. While a ring in ordinary
+// pages is shorter than a round, the receiver's cache has all of its lines, and long payloads go by
+// non-temporal stores.
 //
-// Where the kernel gives a huge page on demand, a whole round of cells (round_of() in segment.hpp) lies in
-// one: of ordinary cells from the start, of long ones after kHugeRoundAfter bytes of payloads. Its pages
-// cost nothing more, but each of its lines comes from memory once. So few cells go round at first here, too,
-// as whole cells, and one more joins at intervals so long that no payload notices.
-//
-// Ordinary pages take more time. So the whole round joins only after kRoundAfter bytes (long cells:
-// kLongRoundAfter), at first in lower halves. These fill no more than a second-level cache, which is not
-// enough where the string instruction fetches lines (way_to_store() in gather.hpp). So after kWidensAfter
-// payloads (kLongWidensAfter) whole cells go round. docs/notebook/shm.md has the figures.
+// Where the kernel gives a huge page on demand, a round lies in one: of ordinary cells from the start, of
+// long ones after kLongHugeAfter payloads. Its pages take no more time, but each of its lines comes from
+// memory once. So this ring begins small, too, with kFirstOfHuge whole cells. docs/notebook/shm.md has the
+// figures.
 #pragma once
 
 #include <algorithm>
@@ -44,12 +42,11 @@ inline constexpr std::uint32_t kKeepLeast = 4096;  // bytes: shorter payloads ar
 /// A payload may stay in its cell only while at most 1 / kKeptPart of all cells of its size are under way.
 /// So all receivers together keep no more than that, and cells are left for other messages.
 inline constexpr std::uint32_t kKeptPart = 4;
-/// Bytes of payloads after which a whole round of cells in ordinary pages goes round.
-inline constexpr std::uint64_t kRoundAfter = 4u << 20, kLongRoundAfter = 16u << 20;
-/// Bytes of payloads after which a huge page is asked for, where it is not at the start.
-inline constexpr std::uint64_t kHugeRoundAfter = 256u << 10;
-/// Number of payloads after which whole cells go round instead of lower halves.
-inline constexpr std::uint32_t kWidensAfter = 16384, kLongWidensAfter = 512;
+/// Number of payloads, for each cell of the ring, after which the ring doubles: of ordinary and of long
+/// cells.
+inline constexpr std::uint32_t kDoublesAfter = 32, kLongDoublesAfter = 16;
+/// Number of payloads in long cells after which these ask for a huge page.
+inline constexpr std::uint32_t kLongHugeAfter = 4;
 
 /// Where a payload lies in the sender's cells. A record has it as one word, in place of the payload.
 struct CellPlace {
@@ -107,13 +104,13 @@ class CellPool {
         harvest_every_(is_long ? kLongHarvestEvery : kHarvestEvery),
         kept_most_(later_ / kKeptPart),
         reach_(bytes_ / 2),
-        small_round_after_(is_long ? kLongRoundAfter : kRoundAfter),
-        round_after_(huge == HugePages::off ? small_round_after_ : kHugeRoundAfter),
-        whole_after_(is_long ? kLongWidensAfter : kWidensAfter),
-        more_every_(is_long ? kLongMoreEvery : kMoreEvery) {
-    if (later_ > 0) one_more();
-    const bool at_once = huge == HugePages::start || (huge == HugePages::ordinary && !is_long);
-    if (later_ > 0 && at_once) ask_for_huge();
+        doubles_after_(is_long ? kLongDoublesAfter : kDoublesAfter),
+        may_be_huge_(huge != HugePages::off) {
+    if (later_ == 0) return;
+    add(1);
+    if (huge == HugePages::start || (huge == HugePages::ordinary && !is_long)) ask_for_huge();
+    wait_to_double();
+    if (is_long && may_be_huge_) doubles_at_ = kLongHugeAfter;
   }
 
   /// Takes a cell for a payload of `bytes` bytes to `owner`, which has *out cells under way. False: none is
@@ -128,7 +125,6 @@ class CellPool {
     const std::uint32_t cell = free_.pop();
     busy_.push(cell);
     ++*out;
-    volume_ += bytes;
     Use& at = uses_[cell];
     at.owner = owner;
     at.out = out;
@@ -152,8 +148,8 @@ class CellPool {
   void harvest() noexcept {
     payloads_ += since_harvest_;
     since_harvest_ = 0;
-    if (volume_ >= round_after_ || payloads_ >= whole_after_) [[unlikely]]
-      widen();
+    if (payloads_ >= doubles_at_) [[unlikely]]
+      earn();
     std::uint32_t looks = kHarvestDepth;
     for (std::uint32_t left = busy_.size(); left > 0 && looks > 0; --left) {
       const std::uint32_t cell = busy_.pop();
@@ -190,13 +186,13 @@ class CellPool {
     return waits;
   }
   std::uint32_t busy() const noexcept { return busy_.size(); }
-  /// Whether so few cells go round, in ordinary pages, that the receivers' caches may have all their lines.
+  /// Whether the ring, in ordinary pages, is so small that the receivers' caches may have all of its lines.
   bool are_few() const noexcept { return !is_huge_ && later_ > beyond_; }
 
  private:
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
   static constexpr std::uint32_t kHarvestEvery = 16, kLongHarvestEvery = 4;
-  static constexpr std::uint32_t kFirstOfHuge = 4, kMoreEvery = 64, kLongMoreEvery = 16;
+  static constexpr std::uint32_t kFirstOfHuge = 4;  // cells of a ring in a huge page at first
   static constexpr std::uint32_t kHarvestDepth = 16;
   static constexpr std::uint32_t kFixedPlaceMost = 2047;  // bytes: payloads so short lie at place 0
   struct Use {
@@ -206,40 +202,56 @@ class CellPool {
     std::uint32_t next_place = 0;  // bytes, whole lines: where the next payload is to lie
   };
 
-  /// Asks for a huge page, once. If there is one, whole cells go round, up to a whole round of them; else
-  /// the cells have to earn ordinary pages.
-  [[gnu::cold, gnu::noinline]] void ask_for_huge() noexcept {
-    const auto round = static_cast<std::uint32_t>(uses_.size()) - beyond_;
-    is_huge_ = pages_.become_huge(segment_, first_cell_, round);
-    round_after_ = is_huge_ ? kNever : small_round_after_;
+  /// Asks for a huge page, once. If there is one, the ring is kFirstOfHuge whole cells of it.
+  void ask_for_huge() noexcept {
+    may_be_huge_ = false;
+    is_huge_ = pages_.become_huge(segment_, first_cell_, round());
     if (!is_huge_) return;
     reach_ = bytes_;
-    whole_after_ = payloads_ + more_every_;
-    for (std::uint32_t i = 1; i < kFirstOfHuge && later_ > beyond_; ++i) one_more();
+    if (ring() < kFirstOfHuge) add(std::min(kFirstOfHuge - ring(), later_ - beyond_));
   }
-  [[gnu::cold, gnu::noinline]] void widen() noexcept {
-    if (volume_ >= round_after_ && round_after_ == kHugeRoundAfter) ask_for_huge();
-    if (volume_ >= round_after_) {
-      while (later_ > beyond_) one_more();
-      round_after_ = kNever;
-    }
-    if (payloads_ >= whole_after_) {
+  /// To be called when payloads have paid for new pages: asks for a huge page, or doubles the memory of the
+  /// ring.
+  [[gnu::cold, gnu::noinline]] void earn() noexcept {
+    if (may_be_huge_)
+      ask_for_huge();
+    else if (later_ > beyond_)
+      add(std::min(ring(), later_ - beyond_));
+    else
       reach_ = bytes_;
-      if (is_huge_ && later_ > beyond_) one_more();
-      whole_after_ = is_huge_ && later_ > beyond_ ? payloads_ + more_every_ : kNever;
-    }
+    wait_to_double();
   }
+  /// Adds cells because none is free: doubles the ring up to a round, and adds one cell beyond it.
+  [[gnu::cold]] void grow_ring() noexcept {
+    add(later_ > beyond_ ? std::min(ring(), later_ - beyond_) : 1);
+    if (!may_be_huge_) wait_to_double();
+  }
+  void wait_to_double() noexcept {
+    const bool is_whole = later_ <= beyond_ && reach_ == bytes_;
+    doubles_at_ = is_whole ? kNever : payloads_ + std::uint64_t{doubles_after_} * ring();
+  }
+  std::uint32_t ring() const noexcept { return static_cast<std::uint32_t>(uses_.size()) - later_; }
+  std::uint32_t round() const noexcept { return static_cast<std::uint32_t>(uses_.size()) - beyond_; }
   std::uint32_t left() const noexcept { return free_.size() + later_; }
-  /// Makes sure that a cell is free: harvests, and lets one more go round if that freed none. False: the
-  /// owner, with *out cells under way, has its share.
+  /// Makes sure that a cell is free: harvests, and adds to the ring if that freed none. False: the owner,
+  /// with *out cells under way, has its share.
   [[gnu::noinline]] bool find_more(const std::uint32_t* out) noexcept {
     harvest();
-    if (*out >= left()) return false;
-    if (free_.size() == 0) one_more();
+    if (*out >= left()) {
+      --payloads_;  // nothing was sent: the call is none of the payloads that the ring doubles after
+      return false;
+    }
+    // A peer that stands still may have the oldest cells, behind which others have come back.
+    for (std::uint32_t looks = busy_.size(); free_.size() == 0 && looks > kHarvestDepth;
+         looks -= kHarvestDepth)
+      harvest();
+    if (free_.size() == 0) grow_ring();
     return true;
   }
-  /// One more cell goes round from now on.
-  void one_more() noexcept { free_.push(static_cast<std::uint32_t>(uses_.size()) - later_--); }
+  /// `cells` more cells join the ring.
+  void add(std::uint32_t cells) noexcept {
+    for (; cells > 0; --cells) free_.push(ring()), --later_;
+  }
   /// The place for a payload in its cell: behind the last one, or at the beginning if it would pass reach_.
   std::uint32_t place_for(Use& at, std::uint32_t bytes) const noexcept {
     if (bytes <= kFixedPlaceMost) return 0;
@@ -254,19 +266,18 @@ class CellPool {
 
   SegmentView segment_{};
   std::vector<Use> uses_;
-  CellQueue free_, busy_;                     // cells that go round: free, and under way
-  std::uint32_t later_ = 0;                   // cells that do not go round yet: the last ones of the pool
+  CellQueue free_, busy_;                     // the ring: cells that are free, and under way
+  std::uint32_t later_ = 0;                   // cells that are not in the ring yet: the last ones of the pool
   std::uint32_t first_cell_ = 0, bytes_ = 0;  // number of the pool's first cell; bytes of a cell
-  std::uint32_t beyond_ = 0;                  // cells of the pool that a whole round does not have
+  std::uint32_t beyond_ = 0;                  // cells of the pool that a round does not have
   std::uint32_t harvest_every_ = 0;           // calls of take()
   std::uint32_t kept_most_ = 0;               // a payload may stay while at most so many cells are under way
-  std::uint32_t reach_ = 0;                   // shorter payloads end before this byte of a cell
-  std::uint64_t payloads_ = 0, volume_ = 0;   // calls of take() up to the last harvest; bytes of payloads
-  std::uint64_t small_round_after_ = kNever;  // round_after_ where the cells have ordinary pages
+  std::uint32_t reach_ = 0;                   // a payload behind another one ends at or before this byte
+  std::uint32_t doubles_after_ = 0;           // kDoublesAfter or kLongDoublesAfter
   std::uint32_t since_harvest_ = 0;           // calls of take()
-  std::uint64_t round_after_ = kNever;  // volume_ that earns a huge page or a whole round; kNever: it came
-  std::uint64_t whole_after_ = kNever;  // payloads_ that earn whole cells, or one more of a huge page
-  std::uint32_t more_every_ = 0;        // payloads after which one more cell of a huge page goes round
+  std::uint64_t payloads_ = 0;                // payloads so far, up to the last harvest
+  std::uint64_t doubles_at_ = kNever;  // payloads_ that double the ring; kNever: whole cells of a round
+  bool may_be_huge_ = false;           // a huge page is still to be asked for
   bool is_huge_ = false;
   CellPages pages_;
 };

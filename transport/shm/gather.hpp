@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "datatype/kernels/nontemporal.hpp"
 #include "datatype/pack.hpp"
@@ -15,7 +14,6 @@
 #include "hw/string_copy.hpp"
 #include "transport/payload.hpp"
 #include "transport/shm/record.hpp"
-#include "transport/shm/settings.hpp"
 
 namespace stria::shm {
 
@@ -26,9 +24,9 @@ inline void gather(const transport::Payload& payload, std::byte* out) noexcept {
   transport::pack(payload, out);
 }
 
-/// Packs the payload to `out`, the start of a line, by non-temporal stores. Small blocks are first packed
-/// into a buffer in the first-level cache, and stored from there in whole lines: a store of less than a line
-/// takes as much room in the processor's queue as one of a whole line.
+/// Packs the payload to `out`, the start of a line, by non-temporal stores. Memory with a layout is first
+/// packed into a buffer in the first-level cache, and stored from there in whole lines: a store of less than
+/// a line takes as much room in the processor's queue as one of a whole line.
 inline void store_nontemporal(const transport::Payload& payload, std::byte* out) noexcept {
   constexpr std::int64_t kBounce = 4096, kLongBounce = 32768, kUnit = kLine;
   alignas(kLine) std::byte bounce[kLongBounce];
@@ -86,23 +84,6 @@ inline void store(Way way, const transport::Payload& payload, std::byte* out) no
     case Way::string:
       return store_string(payload, out);
   }
-}
-// Minimum size, in bytes, for non-temporal stores while few cells go round: to a near peer, to a far peer.
-inline constexpr std::uint32_t kFewLeast = 8192, kFarFewLeast = kStringLeast;
-
-/// Minimum size, in bytes, of payloads that go through a cell although they fit the window: while the
-/// receiver is behind, or in a burst (burst.hpp).
-inline constexpr std::uint32_t kBurstLeast = 2048;
-/// Number of such payloads that use the window before they may use cells whose pages are new
-/// (docs/notebook/shm.md).
-inline constexpr std::uint64_t kBurstEarns = 65536;
-
-/// Chooses how a payload is stored to a cell of a near or far peer. Neither non-temporal stores nor, where
-/// settings allow it, the string instruction fetch lines from the peer's cache.
-inline Way way_to_store(const transport::Payload& payload, bool far, const Settings& settings) noexcept {
-  const std::uint32_t least = far ? settings.far_string_least : settings.near_string_least;
-  if (payload.length >= least && transport::has_long_blocks(payload)) return Way::string;
-  return far ? Way::nontemporal : Way::gather;
 }
 
 }  // namespace stria::shm

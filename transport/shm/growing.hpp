@@ -1,7 +1,8 @@
-// Growing cells: the receiver reads a cell while the sender writes it. The sender writes the payload in
-// steps, and publishes the record that names the cell after the first step. Then the growth word, which lies
-// behind the cell in a line of its own, says how many bytes are there; the receiver copies these and waits
-// for more. So a message takes little longer than one copy, instead of two.
+// Growing cells: the receiver reads a cell while the sender writes it. The sender writes the payload in steps
+// (cell_plan.hpp). After the first step it publishes the record, which names the cell and the length of a
+// step. Then the growth word, which lies behind the cell in a line of its own, says how many bytes are there;
+// the receiver copies these and waits for more. So a message takes little longer than one copy, instead of
+// two.
 //
 //   sender    first step ── record ── more bytes ── word ── … ── all bytes ── word
 //   receiver                record ── copies the first step ── copies up to word ── … ── frees the cell
@@ -17,6 +18,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/assert.hpp"
 #include "stria/provider.h"
 #include "transport/payload.hpp"
 #include "transport/shm/gather.hpp"
@@ -24,68 +26,6 @@
 #include "transport/shm/segment.hpp"
 
 namespace stria::shm {
-
-// Payloads shorter than these, in bytes, are published whole.
-inline constexpr std::uint32_t kGrowLeast = 4097;       // contiguous, or of blocks that go by pieces
-inline constexpr std::uint32_t kPackingLeast = 2048;    // of shorter blocks, if they are many
-inline constexpr std::uint32_t kPackingAnyway = 16384;  // of shorter blocks, however few
-// Blocks that the processor fetches ahead are packed much faster: payloads of less than kDenseLeast bytes and
-// kManyDenseRuns blocks are published whole.
-inline constexpr std::uint32_t kDenseLeast = 8192;
-inline constexpr std::int64_t kManyDenseRuns = 4 * transport::kManyRuns;
-// Shorter payloads of sparse blocks, in bytes, are written to far peers by halves instead of quarters.
-inline constexpr std::uint32_t kFarQuartersLeast = 8192;
-
-inline constexpr std::uint32_t kLongestStep = 8192, kFarStep = 16384;  // bytes
-inline constexpr std::uint32_t kFarStepLeast = 2 * kFarStep;  // bytes: minimum payload for steps of kFarStep
-/// The bytes of a step: how much is written before the record, and between two stores of the growth word.
-/// Each step costs a line that comes and goes, and kernels for small blocks begin anew. Far peers gain by
-/// long steps, near peers lose by them (docs/notebook/shm.md, "Cells that grow").
-constexpr std::uint32_t growth_step(RecordKind kind, std::uint32_t bytes) noexcept {
-  if (kind == RecordKind::growing) return bytes < 16384 ? 4096 : kLongestStep;
-  if (kind == RecordKind::growing_far) return kFarStep;
-  const std::uint32_t part = kind == RecordKind::packing ? bytes / 2 : bytes / 4;
-  return std::clamp<std::uint32_t>(part / kLine * kLine, 1024, kLongestStep);
-}
-
-inline constexpr std::int64_t kLargeMessage = 2 << 20;
-/// Whether the payload is a part of a message of more than `least` bytes.
-inline bool is_part_of(const transport::Payload& payload, std::int64_t least) noexcept {
-  const std::int64_t all = transport::layout_of(payload)->size() * payload.count;
-  return all > least && payload.length != all;
-}
-
-/// The kind of record by which a cell with this payload, which has a layout, is published. Whole where
-/// packing is over soon; where the payload is a part of a longer message, because the next part is packed
-/// while this one is read; where long blocks are not stored by the string instruction; and where a step
-/// would be shorter than columns that share their lines (turned_bytes()).
-inline RecordKind kind_of_blocks(const transport::Payload& payload, Way way) noexcept {
-  if (transport::goes_by_pieces(payload)) {
-    if (payload.length < kGrowLeast) return RecordKind::cell;
-    // By non-temporal stores, to a far peer, packing a part takes longer than reading the part before it:
-    // only parts of large messages are published whole.
-    const bool in_steps = transport::has_long_blocks(payload) ? way == Way::string
-                          : way == Way::nontemporal           ? !is_part_of(payload, kLargeMessage)
-                                                              : !is_part_of(payload, 0);
-    return in_steps ? RecordKind::growing : RecordKind::cell;
-  }
-  if (payload.length < kPackingLeast || !transport::is_all(payload)) return RecordKind::cell;
-  if (payload.length < kPackingAnyway && !transport::has_runs(payload, transport::kManyRuns))
-    return RecordKind::cell;
-  if (transport::turned_bytes(payload) > kLongestStep) return RecordKind::cell;
-  // By non-temporal stores, the end of each step takes as long as packing so few lines.
-  if (transport::is_sparse(payload))
-    return way == Way::nontemporal && payload.length < kFarQuartersLeast ? RecordKind::packing
-                                                                         : RecordKind::packing_sparse;
-  const bool is_short = payload.length < kDenseLeast && !transport::has_runs(payload, kManyDenseRuns);
-  return is_short ? RecordKind::cell : RecordKind::packing;
-}
-
-/// The kind of record by which a cell with this payload is published: whole or growing.
-[[gnu::always_inline]] inline RecordKind kind_of_cell(const transport::Payload& payload, Way way) noexcept {
-  if (payload.layout != nullptr) return kind_of_blocks(payload, way);
-  return payload.length < kGrowLeast ? RecordKind::cell : RecordKind::growing;
-}
 
 /// The growth word: bytes that are there in the lower half, the number of the cell's use in the upper half.
 constexpr std::uint64_t growth_of(std::uint32_t use, std::uint32_t bytes) noexcept {
@@ -100,7 +40,7 @@ constexpr std::uint32_t grown_bytes(std::uint64_t word, std::uint32_t use) noexc
 struct Growth {
   std::atomic<std::uint64_t>* word;  ///< the growth word of the cell
   std::uint32_t use;                 ///< number of the cell's use
-  std::uint32_t step;                ///< bytes of a step: growth_step()
+  std::uint32_t step;  ///< bytes that are written before the record, and between two stores of the word
 };
 
 /// Writes the payload to the cell in steps. Calls `publish` once, after the first step, and stores the
@@ -109,6 +49,7 @@ template <class Publish>
 void grow(const transport::Payload& payload, std::byte* cell, Growth growth, Way way,
           Publish publish) noexcept {
   const auto bytes = static_cast<std::uint32_t>(payload.length);
+  STRIA_ASSERT(growth.step > 0 && growth.step < bytes, "what grows has a first and a second step");
   for (std::uint32_t at = 0; at < bytes;) {
     const std::uint32_t part = std::min(growth.step, bytes - at);
     store(way, transport::slice(payload, at, part), cell + at);
@@ -128,7 +69,7 @@ std::uint32_t wait_grown(const std::atomic<std::uint64_t>& word, std::uint32_t u
 /// A packet in a growing cell, as the sink sees it.
 class Growing {
  public:
-  /// `packet.buffered` is STRIA_PACKET_NEAR or 0; STRIA_PACKET_ARRIVING is added. `growth.word` is only read.
+  /// STRIA_PACKET_ARRIVING is added to `packet.buffered`. `growth.word` is only read.
   /// is_over: the sender of the packet writes nothing any more.
   Growing(const stria_packet_t& packet, Growth growth, bool is_over) noexcept
       : arriving_{packet, &Growing::arrived},

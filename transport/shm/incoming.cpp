@@ -10,6 +10,11 @@
 #include "transport/shm/shared.hpp"
 
 namespace stria::shm {
+namespace {
+
+constexpr std::uint32_t kBuffered = 1;  // of stria_packet_t::buffered: the packet came by eager_send()
+
+}  // namespace
 
 unsigned Incoming::poll(unsigned budget) noexcept {
   ++shared_.polls;
@@ -102,21 +107,22 @@ std::uint32_t Incoming::deliver_cell(const std::byte* header, std::uint32_t byte
   const std::byte* payload = peer_.view.cell(place.cell) + place.at;
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
-  const transport::Packet packet{&copy, payload, bytes, buffered ? 1u | distance() : 0u, keep_name(place)};
+  const transport::Packet packet{&copy, payload, bytes, buffered ? kBuffered | distance() : 0u,
+                                 keep_name(place)};
   const std::uint32_t answer = shared_.sink->deliver(shared_.sink->self, cookie, &packet);
   delivered(place, answer);
   return answer;
 }
 
-std::uint32_t Incoming::deliver_growing(RecordKind kind, const std::byte* header,
-                                        std::uint32_t bytes) noexcept {
+std::uint32_t Incoming::deliver_growing(std::uint64_t control, const std::byte* header) noexcept {
   const CellPlace place = CellPlace::of(hw::load_word(header + sizeof(transport::Header)));
-  if (!is_in_cells(place, bytes)) return kSenseless;
+  const std::uint32_t bytes = control_bytes(control), step = control_step(control);
+  if (!is_in_cells(place, bytes) || step == 0 || step >= bytes) return kSenseless;
   transport::Header copy;
   std::memcpy(&copy, header, sizeof copy);
   const std::byte* payload = peer_.view.cell(place.cell) + place.at;
-  const Growing growing({&copy, payload, bytes, distance(), keep_name(place)},
-                        {&peer_.view.cell_growth(place.cell), place.use, growth_step(kind, bytes)}, is_over);
+  const Growing growing({&copy, payload, bytes, kBuffered | distance(), keep_name(place)},
+                        {&peer_.view.cell_growth(place.cell), place.use, step}, is_over);
   if (is_incomplete_ && !growing.is_done()) return kStays;
   map_pages(place, bytes);
   const std::uint32_t answer = shared_.sink->deliver(shared_.sink->self, cookie, &growing.packet());
@@ -160,7 +166,7 @@ std::int32_t Incoming::take_cell(WindowReceiver& from, std::uint64_t control, tr
   if (!names_wanted(from, control, wanted, capacity, place)) return STRIA_TAKE_OTHER;
   const std::uint32_t bytes = control_bytes(control);
   const std::byte* payload = peer_.view.cell(place.cell) + place.at;
-  const transport::Packet packet{nullptr, payload, bytes, 1 | distance(), 0};
+  const transport::Packet packet{nullptr, payload, bytes, kBuffered | distance(), 0};
   if (bytes > 0) static_cast<void>(transport::take({nullptr, memory, bytes, 0, bytes}, packet));
   return finish_take(from, place, wanted, bytes);
 }
@@ -168,14 +174,15 @@ std::int32_t Incoming::take_cell(WindowReceiver& from, std::uint64_t control, tr
 /// take_cell() for a cell that its sender may still be writing.
 std::int32_t Incoming::take_growing(WindowReceiver& from, std::uint64_t control, transport::Header& wanted,
                                     std::byte* memory, std::uint32_t capacity) noexcept {
-  const RecordKind kind = control_kind(control);
+  const std::uint32_t step = control_step(control);
   CellPlace place;
-  if (!is_growing(kind) || is_incomplete_ || !names_wanted(from, control, wanted, capacity, place))
-    return STRIA_TAKE_OTHER;
+  if (control_kind(control) != RecordKind::growing || step == 0 || step >= control_bytes(control) ||
+      is_incomplete_ || !names_wanted(from, control, wanted, capacity, place))
+    return STRIA_TAKE_OTHER;  // poll_window() will report a senseless step
   const std::uint32_t bytes = control_bytes(control);
   const transport::Payload out{nullptr, memory, bytes, 0, bytes};
-  const Growing growing({&wanted, peer_.view.cell(place.cell) + place.at, bytes, distance(), 0},
-                        {&peer_.view.cell_growth(place.cell), place.use, growth_step(kind, bytes)}, is_over);
+  const Growing growing({&wanted, peer_.view.cell(place.cell) + place.at, bytes, kBuffered | distance(), 0},
+                        {&peer_.view.cell_growth(place.cell), place.use, step}, is_over);
   const transport::Arrival came = transport::take(out, growing.packet());
   is_incomplete_ = came == transport::Arrival::later;
   if (came != transport::Arrival::whole) return STRIA_TAKE_OTHER;

@@ -42,7 +42,7 @@ class Incoming {
   std::uint32_t deliver_cell(const std::byte* header, std::uint32_t bytes, bool buffered) noexcept;
   /// Delivers a packet whose payload lies in a cell that the peer may still be writing (growing.hpp).
   /// Answers as the sink does, or kSenseless or kStays.
-  std::uint32_t deliver_growing(RecordKind kind, const std::byte* header, std::uint32_t bytes) noexcept;
+  std::uint32_t deliver_growing(std::uint64_t control, const std::byte* header) noexcept;
   /// Times the lines of a probe, a record of kProbeHalves, unless it has lain in the window for long; when
   /// the distance of the peer changes, tells the sink.
   [[gnu::cold, gnu::noinline]] void time_probe(const std::byte* record) noexcept;

@@ -6,6 +6,7 @@
 #include "hw/line_copy.hpp"
 #include "hw/pio.hpp"
 #include "transport/payload.hpp"
+#include "transport/shm/cell_plan.hpp"
 #include "transport/shm/gather.hpp"
 #include "transport/shm/growing.hpp"
 #include "transport/shm/keys.hpp"
@@ -81,25 +82,16 @@ inline bool Outgoing::takes_far_cell(std::uint32_t bytes) const noexcept {
   return bytes >= kBurstLeast && (burst_.goes_on(shared_.polls, kCellBurst) || window_.receiver_is_behind());
 }
 
-/// Whether the payload goes by non-temporal stores, as few cells go round: the receiver's cache has their
-/// lines.
-[[gnu::always_inline]] inline bool Outgoing::is_nontemporal(const transport::Payload& payload) noexcept {
-  const auto bytes = static_cast<std::uint32_t>(payload.length);
-  if (bytes < kFarFewLeast || !shared_.cells.are_few(bytes)) [[likely]]
-    return false;
-  return (bytes >= kFewLeast || peer_.distance.is_far()) && shared_.settings.may_choose_stores() &&
-         transport::has_long_blocks(payload);
-}
-
-/// The kind of record for a cell that may grow: long blocks of a burst are published whole. Shorter blocks
-/// are not, as they take longer to write than to read.
-[[gnu::always_inline]] inline RecordKind Outgoing::kind_of_growing(
-    const transport::Payload& payload) noexcept {
-  const bool in_burst = burst_.goes_on(shared_.polls, kWholeBurst);
-  const bool is_short = payload.length < kFarStepLeast;
-  const bool far = !is_short && peer_.distance.is_far();
-  if (in_burst && (is_short || far) && transport::has_long_blocks(payload)) return RecordKind::cell;
-  return far ? RecordKind::growing_far : RecordKind::growing;
+/// What plan_cell() is asked with. may_grow: the record is one of eager_send() in a window.
+[[gnu::always_inline]] inline CellFacts Outgoing::facts_of(std::uint32_t bytes, bool may_grow) noexcept {
+  const Settings& settings = shared_.settings;
+  const bool is_far = bytes >= kFarNontemporalLeast && peer_.distance.is_far();
+  return {.is_far = is_far,
+          .small_ring = shared_.cells.are_few(bytes),
+          .may_choose_stores = settings.may_choose_stores(),
+          .in_burst = may_grow && bytes >= kGrowLeast && burst_.goes_on(shared_.polls, kWholeBurst),
+          .may_grow = may_grow,
+          .string_least = is_far ? settings.far_string_least : settings.near_string_least};
 }
 
 [[gnu::always_inline]] inline Status Outgoing::send_cell(const transport::Header& header,
@@ -111,27 +103,21 @@ inline bool Outgoing::takes_far_cell(std::uint32_t bytes) const noexcept {
   CellPlace place;
   if (!shared_.cells.take(link_number_, cells_out_, bytes, place)) [[unlikely]]
     return without_cell(bytes);
-  const bool few = is_nontemporal(payload);
-  place.may_stay = place.may_stay && !few;  // so few cells have to come back soon
-  const Way way =
-      few ? Way::nontemporal
-          : way_to_store(payload, bytes >= kFarNontemporalLeast && peer_.distance.is_far(), shared_.settings);
+  const CellPlan plan = plan_cell(payload, facts_of(bytes, windowed && whole == RecordKind::cell));
   const std::uint64_t word = place.word();
   std::byte* const out = shared_.own.view().cell(place.cell) + place.at;
-  const auto publish = [ this, &header, bytes, word ](RecordKind kind) __attribute__((always_inline)) {
-    window_.put_cell(header, word, make_control(kind, bytes));
+  const auto publish = [ this, &header, word ](std::uint64_t control) __attribute__((always_inline)) {
+    window_.put_cell(header, word, control);
     published();
   };
-  RecordKind kind = windowed && whole == RecordKind::cell ? kind_of_cell(payload, way) : whole;
-  if (kind == RecordKind::growing) kind = kind_of_growing(payload);
-  if (kind != whole) {
-    const Growth growth{&shared_.own.view().cell_growth(place.cell), place.use, growth_step(kind, bytes)};
-    grow(payload, out, growth, way, [=] { publish(kind); });
+  if (plan.step != 0) {
+    const Growth growth{&shared_.own.view().cell_growth(place.cell), place.use, plan.step};
+    grow(payload, out, growth, plan.way, [=] { publish(make_growing(bytes, plan.step)); });
     return Status::ok;
   }
-  store(way, payload, out);
+  store(plan.way, payload, out);
   if (windowed) {
-    publish(whole);
+    publish(make_control(whole, bytes));
     return Status::ok;
   }
   const Status status = inbox_send(whole, 0, header, contiguous(&word, sizeof word), bytes);
@@ -139,27 +125,16 @@ inline bool Outgoing::takes_far_cell(std::uint32_t bytes) const noexcept {
   return status;
 }
 
-Status Outgoing::send_far_cell(const transport::Header& header, const transport::Payload& payload,
-                               RecordKind whole) noexcept {
-  return send_cell(header, payload, whole);
-}
-
-/// Sends a payload of a burst through a cell. While few cells go round it refuses the first kBurstEarns
-/// payloads: the pages of new cells have to be earned. The window may still take what is refused.
-Status Outgoing::send_burst(const transport::Header& header, const transport::Payload& payload,
-                            RecordKind whole) noexcept {
-  if (shared_.cells.are_few(static_cast<std::uint32_t>(payload.length)) &&
-      ++shared_.burst_payloads <= kBurstEarns)
-    return Status::no_resource;
+Status Outgoing::send_cell_apart(const transport::Header& header, const transport::Payload& payload,
+                                 RecordKind whole) noexcept {
   return send_cell(header, payload, whole);
 }
 
 /// Sends a payload that fits the window through a cell, where that is faster. False: it is not sent.
 bool Outgoing::leaves_window(const transport::Header& header, const void* payload,
                              std::uint32_t bytes) noexcept {
-  constexpr RecordKind kKind = RecordKind::packet_cell;
-  if (takes_far_cell(bytes)) return send_far_cell(header, contiguous(payload, bytes), kKind) == Status::ok;
-  return is_in_burst(bytes) && send_burst(header, contiguous(payload, bytes), kKind) == Status::ok;
+  if (!takes_far_cell(bytes) && !is_in_burst(bytes)) return false;
+  return send_cell_apart(header, contiguous(payload, bytes), RecordKind::packet_cell) == Status::ok;
 }
 
 // The smallest payloads have a path of their own, which needs few registers.
@@ -171,14 +146,14 @@ Status Outgoing::pio_send(const transport::Header& header, const void* payload,
   return Status::ok;
 }
 
-/// Sends a payload for which the window has no room, or so little that no cell could be named after it. The
-/// check for room may have shown that the receiver is behind, which leaves_window() did not know: then a long
-/// payload takes a cell, where cells are earned.
+/// Sends a payload for which the window has no room, or so little room that few cells could be named after
+/// it. The check for room may have shown that the receiver is behind, which leaves_window() did not know:
+/// then a long payload takes a cell.
 [[gnu::cold, gnu::noinline]] Status Outgoing::send_behind(const transport::Header& header,
                                                           const void* payload, std::uint32_t bytes) noexcept {
-  const bool takes_cell =
-      bytes >= kBurstLeast && window_.receiver_is_behind() && !shared_.cells.are_few(bytes);
-  if (takes_cell && send_cell(header, contiguous(payload, bytes), RecordKind::packet_cell) == Status::ok)
+  const bool takes_cell = bytes >= kBurstLeast && window_.receiver_is_behind();
+  if (takes_cell &&
+      send_cell_apart(header, contiguous(payload, bytes), RecordKind::packet_cell) == Status::ok)
     return Status::ok;
   return refusal();
 }
@@ -190,7 +165,7 @@ Status Outgoing::pio_send_lines(const transport::Header& header, const void* pay
   if (bytes >= kFarNontemporalLeast && leaves_window(header, payload, bytes)) return Status::ok;
   const std::uint32_t halves = record_halves(bytes);
   const bool has_room = window_.has_room(halves);
-  if (!has_room || (bytes >= kBurstLeast && !window_.leaves_half(halves))) [[unlikely]] {
+  if (!has_room || (bytes >= kBurstLeast && !window_.leaves_room_for_cells(halves))) [[unlikely]] {
     const Status sent = send_behind(header, payload, bytes);
     if (sent == Status::ok || !has_room) return sent;
   }
@@ -268,8 +243,14 @@ Status Outgoing::eager_send(const transport::Header& header, const transport::Pa
   if (takes_far_cell(bytes)) [[unlikely]]
     return eager_far(header, payload);
   if (bytes <= pio_max_) {
-    if (is_in_burst(bytes) && send_burst(header, payload, RecordKind::cell) == Status::ok) return Status::ok;
-    if (window_.has_room(record_halves(bytes))) {
+    if (is_in_burst(bytes) && send_cell_apart(header, payload, RecordKind::cell) == Status::ok)
+      return Status::ok;
+    const std::uint32_t halves = record_halves(bytes);
+    const bool has_room = window_.has_room(halves);
+    if (has_room && bytes >= kBurstLeast && !window_.leaves_room_for_cells(halves) &&
+        send_cell_apart(header, payload, RecordKind::cell) == Status::ok)
+      return Status::ok;
+    if (has_room) {
       pack_record(header, payload);
       return Status::ok;
     }
@@ -278,7 +259,7 @@ Status Outgoing::eager_send(const transport::Header& header, const transport::Pa
 }
 
 Status Outgoing::eager_far(const transport::Header& header, const transport::Payload& payload) noexcept {
-  const Status sent = send_far_cell(header, payload, RecordKind::cell);
+  const Status sent = send_cell_apart(header, payload, RecordKind::cell);
   const auto bytes = static_cast<std::uint32_t>(payload.length);
   if (sent == Status::ok || bytes > pio_max_ || !window_.has_room(record_halves(bytes))) return sent;
   pack_record(header, payload);
@@ -287,7 +268,8 @@ Status Outgoing::eager_far(const transport::Header& header, const transport::Pay
 
 /// The answer when there is no cell. Cells under way to this peer come back as it reads. If there are none,
 /// all cells are under way to other peers, which may stand still, or kept by this peer: a wait for them may
-/// never end. So each kPatience refusals it looks, and then answers unsupported.
+/// never end. So after every kPatience refusals it checks whether a cell under way to this peer will come
+/// back, and answers unsupported if none will.
 Status Outgoing::without_cell(std::uint32_t bytes) noexcept {
   if (++refused_ < kPatience) return Status::no_resource;
   refused_ = 0;

@@ -25,6 +25,7 @@
 namespace stria::shm {
 
 struct Shared;
+struct CellFacts;
 
 /// Threads: the device's thread only.
 class Outgoing {
@@ -78,18 +79,15 @@ class Outgoing {
 
   [[gnu::noinline]] Status pio_send_lines(const transport::Header& header, const void* payload,
                                           std::uint32_t bytes) noexcept;
-  /// Sends a packet through a cell. `whole`: the kind of its record, if the cell is published whole.
+  /// Sends a packet through a cell. `whole`: the kind of its record if the cell is published whole.
   Status send_cell(const transport::Header& header, const transport::Payload& payload,
                    RecordKind whole) noexcept;
   bool takes_far_cell(std::uint32_t bytes) const noexcept;
   bool is_in_burst(std::uint32_t bytes) noexcept;
-  bool is_nontemporal(const transport::Payload& payload) noexcept;
-  RecordKind kind_of_growing(const transport::Payload& payload) noexcept;
-  /// Sends a packet to a far peer through a cell. When it fails, the caller may still use the window.
-  [[gnu::noinline]] Status send_far_cell(const transport::Header& header, const transport::Payload& payload,
-                                         RecordKind whole) noexcept;
-  [[gnu::noinline]] Status send_burst(const transport::Header& header, const transport::Payload& payload,
-                                      RecordKind whole) noexcept;
+  CellFacts facts_of(std::uint32_t bytes, bool may_grow) noexcept;
+  /// send_cell() as a function of its own, for callers that may go on by the window when it fails.
+  [[gnu::noinline]] Status send_cell_apart(const transport::Header& header, const transport::Payload& payload,
+                                           RecordKind whole) noexcept;
   Status send_behind(const transport::Header& header, const void* payload, std::uint32_t bytes) noexcept;
   [[gnu::noinline]] bool leaves_window(const transport::Header& header, const void* payload,
                                        std::uint32_t bytes) noexcept;

@@ -86,10 +86,7 @@ inline std::uint32_t Receiver::deliver(const Incoming& from, const std::byte* he
     case RecordKind::packet_cell:
       return from.deliver_cell(line + 8, bytes, false);
     case RecordKind::growing:
-    case RecordKind::growing_far:
-    case RecordKind::packing:
-    case RecordKind::packing_sparse:
-      return from.deliver_growing(kind, line + 8, bytes);
+      return from.deliver_growing(control, line + 8);
     case RecordKind::probe:
       halves = kProbeHalves;
       if (bytes != kProbeBytes || halves > window.halves_to_end()) return kSenseless;

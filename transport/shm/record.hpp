@@ -18,27 +18,18 @@ enum class RecordKind : std::uint32_t {
   /// A packet before whose delivery a key ends. The key word is in the 8 bytes before the payload (window),
   /// or in the detail of the control word (inbox).
   invalidate = 2,
-  cell = 3,            ///< a packet of eager_send(); the word behind the header names its cell (CellPlace)
-  pad = 4,             ///< no packet: fills half a line, or the rest of a lap; window only
-  hello = 5,           ///< no packet: a peer has taken the peer slot that sent this; inbox only
-  packed = 6,          ///< a packet of eager_send(): its payload follows the header
-  growing = 7,         ///< as `cell`, and the payload is still being written (growing.hpp); window only
-  packing = 8,         ///< as `growing`, for blocks that take long to pack
-  packing_sparse = 9,  ///< as `growing`, in shorter steps than `packing`: each block is a line of its own
-  packet_cell = 10,    ///< as `cell`, for a packet of pio_send(); window only
-  growing_far = 11,    ///< as `growing`, in longer steps, for a far peer
-  probe = 12           ///< no packet: the receiver times its lines (distance.hpp); window only
+  cell = 3,         ///< a packet of eager_send(); the word behind the header names its cell (CellPlace)
+  pad = 4,          ///< no packet: fills half a line, or the rest of a lap; window only
+  hello = 5,        ///< no packet: a peer has taken the peer slot that sent this; inbox only
+  packed = 6,       ///< a packet of eager_send(): its payload follows the header
+  growing = 7,      ///< as `cell`, and the payload is still being written (growing.hpp); window only
+  packet_cell = 8,  ///< as `cell`, for a packet of pio_send(); window only
+  probe = 9         ///< no packet: the receiver times its lines (distance.hpp); window only
 };
 
 /// Whether a record of a window is a packet.
 constexpr bool is_packet(RecordKind kind) noexcept {
   return kind != RecordKind::pad && kind != RecordKind::probe;
-}
-
-/// Whether the payload is in a cell that may still be being written.
-constexpr bool is_growing(RecordKind kind) noexcept {
-  return kind == RecordKind::growing || kind == RecordKind::packing || kind == RecordKind::packing_sparse ||
-         kind == RecordKind::growing_far;
 }
 
 /// Whether all of the payload is in a cell when the record is published.
@@ -57,6 +48,15 @@ inline constexpr std::uint32_t kMaxRecordBytes = (1u << 24) - 1;
 constexpr std::uint64_t make_control(RecordKind kind, std::uint32_t bytes,
                                      std::uint32_t detail = 0) noexcept {
   return kValid | (static_cast<std::uint64_t>(kind) << 24) | bytes | (std::uint64_t{detail} << 32);
+}
+/// The control word of a growing record of a window: `step`, in whole lines, is how many bytes are there when
+/// the record is published. It lies beside the lap, as a number of lines.
+constexpr std::uint64_t make_growing(std::uint32_t bytes, std::uint32_t step) noexcept {
+  return make_control(RecordKind::growing, bytes) | (std::uint64_t{step / kLine} << 48);
+}
+/// The step of a growing record, in bytes.
+constexpr std::uint32_t control_step(std::uint64_t control) noexcept {
+  return static_cast<std::uint32_t>(control >> 48) * kLine;
 }
 constexpr std::uint32_t control_bytes(std::uint64_t control) noexcept {
   return static_cast<std::uint32_t>(control) & kMaxRecordBytes;

@@ -27,7 +27,7 @@ namespace stria::shm {
 
 inline constexpr std::uint64_t kMagic = 0x6d68736169727473;  // "striashm"
 /// Version of the structures here, of windows, cells and keys, and of addresses.
-inline constexpr std::uint16_t kLayoutVersion = 18;
+inline constexpr std::uint16_t kLayoutVersion = 19;
 inline constexpr std::uint32_t kLine = kCacheLine;
 inline constexpr std::uint32_t kNone = 0xffffffff;  // in place of the number of a slot, window or link
 
@@ -94,8 +94,8 @@ constexpr std::uint32_t cell_most(const Shape& shape) noexcept {
 constexpr std::size_t cell_distance(std::uint32_t cell_bytes) noexcept {
   return cell_bytes + kLine * (cell_bytes / kLine % 2 == 0 ? 33u : 34u);
 }
-/// A round: how many of the cells of one size go round (cells.hpp) while few are under way, once their pages
-/// are earned. As many as a huge page holds; their lower halves are about 1 MiB.
+/// A round: up to how many cells of one size the ring of cells doubles (cells.hpp) as payloads go by. As many
+/// as a huge page holds; their lower halves are about 1 MiB.
 constexpr std::uint32_t round_of(std::uint32_t cells, std::uint32_t cell_bytes) noexcept {
   const std::size_t held = kHugePage / cell_distance(cell_bytes);
   return std::min(cells, std::max(static_cast<std::uint32_t>(held), 1u));

@@ -24,7 +24,6 @@ struct Shared {
   // What each message touches comes first.
   Cells cells;              ///< into which buffered messages are packed
   std::uint32_t polls = 0;  ///< how often arriving messages were polled for: progress(), poll(), take()
-  std::uint64_t burst_payloads = 0;  ///< of bursts while few cells went round (Outgoing::send_burst())
   const transport::Sink* const sink;
   Settings settings;
   OwnSegment own;

@@ -3,6 +3,7 @@
 //
 //   record   | control word 8 | header 16 | payload |   first line: 40 bytes of payload; half a line: 8
 //   control  | length of the payload (bits 0..23) | kind (24..30) | valid (31) | lap (32..47) |
+//            step of a growing record, in lines (48..63)
 //
 // The receiver polls the control word at its position, and takes it for a record only if it names the
 // present lap. So nothing has to be cleared for the next record: a message touches the lines that it fills
@@ -17,8 +18,8 @@
 // records. The lines that it skips are cleared once, and written again only when the receiver falls behind.
 //
 // Credits: after each batch the receiver stores its position in a line of its own. The sender loads the
-// position only when the value that it knows says that the window is full, and where a lap may end early. So
-// in a ping-pong a message costs the transfer of one line.
+// position only when the value that it knows says that the window is full, for a long payload nearly full,
+// and where a lap may end early. So in a ping-pong a message costs the transfer of one line.
 #pragma once
 
 #include <algorithm>
@@ -63,9 +64,12 @@ class WindowSender {
       return true;
     return make_room(n);
   }
-  /// Whether a record of n halves, for which there is room, leaves room for half a line, which names a cell.
-  bool leaves_half(std::uint32_t n) noexcept {
-    return head_ + n < credit_ || (learn_credit() && head_ + n < credit_);
+  /// Whether a record of n halves, for which there is room, leaves an eighth of the window for records that
+  /// name cells, of half a line each. So payloads that follow it take cells when the window is full of long
+  /// ones, or of a pad that ends a short lap.
+  bool leaves_room_for_cells(std::uint32_t n) noexcept {
+    const std::uint64_t needed = head_ + n + mask_ / 8;
+    return needed < credit_ || (learn_credit() && needed < credit_);
   }
   /// has_room() for a record that is no packet. Whether there is room for it says nothing of the receiver's
   /// pace, so nothing is learnt of that.

@@ -39,30 +39,30 @@ TEST_F(Pool, cells_get_their_pages_part_by_part_as_they_are_used) {
     free(take(bytes));
     cells_.harvest();
   };
-  for (int i = 0; i < 100; ++i) use(1024);
+  for (int i = 0; i < 20; ++i) use(1024);
   EXPECT_EQ(with_page(0, 8, 5000), 0u) << "so short ones need few";
   use(1025);
-  EXPECT_EQ(with_page(0, 8, 5000), 1u) << "of the one that goes round at first";
+  EXPECT_EQ(with_page(0, 8, 5000), 1u) << "the ring is one cell at first";
   EXPECT_EQ(with_page(0, 3, 12500), 0u) << "payloads so short lie in the lower half";
-  for (std::uint64_t i = 0; i <= kRoundAfter / 1025; ++i) use(1025);
+  earn(8, 1025);
   EXPECT_EQ(with_page(0, 8, 5000), 8u);
   EXPECT_EQ(with_page(0, 7, 12500), 0u);
   for (int i = 0; i < 8; ++i) use(8193);
   EXPECT_EQ(with_page(0, 8, 12500), 8u);
   EXPECT_EQ(with_page(8, 4, 5000), 0u) << "long ones come by themselves";
-  for (std::uint64_t i = 0; i < kLongRoundAfter / 60000; ++i) use(60000);
-  EXPECT_EQ(with_page(8, 4, 5000), 1u) << "and one of them goes round at first";
+  for (std::uint32_t i = 0; i < kLongDoublesAfter; ++i) use(60000);
+  EXPECT_EQ(with_page(8, 4, 5000), 1u) << "and their ring is one cell at first";
   EXPECT_EQ(with_page(8, 1, 60000), 1u);
-  for (int i = 0; i < 3 + 1; ++i) use(60000);
+  for (std::uint32_t i = 0; i < 2 * kLongDoublesAfter + 4; ++i) use(60000);
   EXPECT_EQ(with_page(8, 4, 60000), 4u);
 }
 
 #if defined(MADV_POPULATE_WRITE)
-TEST_F(WidePool, a_cell_that_goes_round_later_gets_its_pages_when_it_is_used) {
+TEST_F(WidePool, a_cell_that_joins_the_ring_later_gets_its_pages_when_it_is_used) {
   in_turn(3000, 1);
   EXPECT_GE(pages(0, 0), 124u);
   EXPECT_EQ(pages(1, 0), 0u);
-  in_turn(3000, 2 * kRoundAfter / 3000);
+  in_turn(3000, 2 * kDoublesAfter);
   EXPECT_GE(pages(1, 0), 124u);
   EXPECT_EQ(pages(2, 0), 0u);
   const CellPlace places[] = {take(3000), take(3000), take(1000)};
@@ -111,7 +111,7 @@ TEST_F(OrdinaryHugePool, long_cells_take_no_memory_before_they_are_used) {
   EXPECT_TRUE(cells_.are_few(65536));
   EXPECT_EQ(resident({segment_.cell(0), kHugePage}), kHugePage / 4096);
   EXPECT_EQ(resident({segment_.cell(256), kHugePage}), 0u);
-  for (std::uint32_t i = 0; i < kHugeRoundAfter / 65536 + 8; ++i) free(take(65536));
+  earn(2, 65536);
   EXPECT_EQ(segment_.header().huge.load(), kHugeCells | kHugeLongCells);
   EXPECT_FALSE(cells_.are_few(65536));
 }
@@ -127,7 +127,7 @@ TEST_F(UsedHugePool, a_round_becomes_one_page_after_some_payloads) {
     }
     return out.size();
   };
-  EXPECT_EQ(in_turn(kHugeRoundAfter / 4096), 1u);
+  EXPECT_EQ(in_turn(kDoublesAfter / 2), 1u);
   EXPECT_EQ(segment_.header().huge.load(), 0u);
   EXPECT_LE(resident({segment_.cell(0), kHugePage}), 6u) << "memory is not taken before";
   const CellPlace before = take(4096);
@@ -137,14 +137,14 @@ TEST_F(UsedHugePool, a_round_becomes_one_page_after_some_payloads) {
   if (segment_.header().huge.load() == 0) GTEST_SKIP() << kNoHugePages;
   EXPECT_EQ(segment_.header().huge.load(), kHugeCells) << "long ones count by themselves";
   EXPECT_EQ(resident({segment_.cell(0), kHugePage}), kHugePage / 4096);
-  EXPECT_LE(in_turn(128), 8u) << "few at first";
-  in_turn(60 * 64);
+  EXPECT_LE(in_turn(4 * kDoublesAfter), 8u) << "few at first";
+  earn(64, 4096);
   EXPECT_EQ(in_turn(59 * 8), 59u);
   for (int i = 0; i < 4096; ++i) ASSERT_EQ(there[i], std::byte{0x5a}) << i;
   free(before);
 }
 
-TEST_F(HugePool, a_round_is_one_page_whose_cells_go_round_more_and_more) {
+TEST_F(HugePool, a_round_is_one_page_of_which_the_ring_is_few_cells_at_first) {
   if (segment_.header().huge.load() != (kHugeCells | kHugeLongCells)) GTEST_SKIP() << kNoHugePages;
   for (const std::uint32_t bytes : {4000u, 60000u}) {
     EXPECT_FALSE(cells_.are_few(bytes));
@@ -155,8 +155,8 @@ TEST_F(HugePool, a_round_is_one_page_whose_cells_go_round_more_and_more) {
     EXPECT_EQ(resident({begin, kHugePage}), kHugePage / 4096);
     std::set<std::uint32_t> used;
     std::uint32_t reach = 0;
-    const std::uint32_t each = is_long ? 16 : 64;  // payloads, and one more goes round
-    for (std::uint32_t i = 0; i < (round + 1) * each; ++i) {
+    const std::uint32_t each = is_long ? kLongDoublesAfter : kDoublesAfter;
+    for (std::uint32_t i = 0; i < 2 * round * each; ++i) {
       const CellPlace place = take(bytes);
       EXPECT_LE(segment_.cell(place.cell) + place.at + bytes, begin + kHugePage);
       used.insert(place.cell);

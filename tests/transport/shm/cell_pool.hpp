@@ -32,6 +32,10 @@ class Pool : public testing::Test {
     EXPECT_TRUE(cells_.take(1, out_, bytes, place));
     return place;
   }
+  /// Sends so many payloads that the ring of cells doubles until it has `cells`.
+  void earn(std::uint32_t cells, std::uint32_t bytes) {
+    for (std::uint32_t i = 0; i < (cells - 1) * kDoublesAfter; ++i) free(take(bytes)), cells_.harvest();
+  }
   /// What a receiver does.
   void free(const CellPlace& place) { segment_.cell_state(place.cell).store(place.use); }
 

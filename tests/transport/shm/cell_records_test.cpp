@@ -4,6 +4,7 @@
 
 #include "hw/pio.hpp"
 #include "tests/transport/shm/inside.hpp"
+#include "transport/shm/cell_plan.hpp"
 #include "transport/shm/cells.hpp"
 #include "transport/shm/growing.hpp"
 #include "transport/shm/window.hpp"
@@ -81,18 +82,19 @@ TEST(ShmCells, long_payloads_to_a_far_peer_grow_in_longer_steps) {
     ASSERT_TRUE(hub);
     const SegmentView segment = view(*hub);
     const std::byte* window = segment.window(segment.peer(slot_of(segment, 1)).window);
-    // Of the record that names a payload of so many bytes.
-    const auto kind_of = [&](std::uint32_t bytes) {
+    // Of the record that names a payload of so many bytes; 0: there is none.
+    const auto step_of = [&](std::uint32_t bytes) {
       a.progress();  // it is not part of a stream
       EXPECT_EQ(a.eager(link, header(bytes), pattern(bytes, bytes)), Status::ok);
       for (std::uint32_t at = 0; at < segment.shape().window_bytes; at += kLine / 2) {
         const std::uint64_t control = hw::load_word(window + at);
-        if (control_bytes(control) == bytes) return control_kind(control);
+        if (control_bytes(control) == bytes && control_kind(control) == RecordKind::growing)
+          return control_step(control);
       }
-      return RecordKind::pad;
+      return 0u;
     };
-    EXPECT_EQ(kind_of(kFarStepLeast - 1), RecordKind::growing);
-    EXPECT_EQ(kind_of(kFarStepLeast), far ? RecordKind::growing_far : RecordKind::growing);
+    EXPECT_EQ(step_of(kFarStepLeast - 1), kLongStep);
+    EXPECT_EQ(step_of(kFarStepLeast), far ? kFarStep : kLongStep);
     ASSERT_TRUE(until([&] { return b.got.size() == 2; }, [&] { b.progress(); }));
     EXPECT_EQ(b.got.back().payload, pattern(kFarStepLeast, kFarStepLeast));
     EXPECT_EQ(b.got.back().is_near, !far) << "who copies it out chooses by that";
@@ -123,11 +125,11 @@ TEST(ShmCells, a_record_that_names_memory_outside_of_the_cells_ends_the_link) {
   const Forged made_up[] = {{1, {144, 0, 1}},       {1, {65535, 0, 1}},   {32769, {0, 0, 1}},
                             {64, {0, 32768, 1}},    {32768, {3, 64, 1}},  {262145, {128, 0, 1}},
                             {262144, {143, 64, 1}}, {1, {0, 1 << 20, 1}}, {1, {143, (1u << 24) - 64, 1}}};
-  for (const RecordKind kind : {RecordKind::cell, RecordKind::packet_cell, RecordKind::growing,
-                                RecordKind::growing_far, RecordKind::packing, RecordKind::packing_sparse}) {
+  for (const std::uint64_t kind : {make_control(RecordKind::cell, 0),
+                                   make_control(RecordKind::packet_cell, 0), make_growing(0, kLine)}) {
     for (const Forged& forged : made_up) {
       Visitor visitor(
-          2, [=](const Visit& visit) { return forge(visit, kind, forged.bytes, forged.place.word()); });
+          2, [=](const Visit& visit) { return forge(visit, kind | forged.bytes, forged.place.word()); });
       Node hub(1);
       visitor.connect_to(hub);
       ASSERT_TRUE(until([&] { return hub.ups.count(2) > 0; }, [&] { hub.progress(); }));
@@ -140,6 +142,23 @@ TEST(ShmCells, a_record_that_names_memory_outside_of_the_cells_ends_the_link) {
       EXPECT_EQ(hub.downs[2], Status::io_error);
       EXPECT_TRUE(hub.got.empty());
     }
+  }
+}
+
+TEST(ShmCells, a_growing_record_whose_step_makes_no_sense_ends_the_link) {
+  for (const std::uint64_t control :
+       {make_growing(5000, 0), make_growing(4096, 4096), make_growing(64, 4096), make_growing(0, 64)}) {
+    Visitor visitor(2, [=](const Visit& visit) { return forge(visit, control, CellPlace{0, 0, 1}.word()); });
+    Node hub(1);
+    visitor.connect_to(hub);
+    ASSERT_TRUE(until([&] { return hub.ups.count(2) > 0; }, [&] { hub.progress(); }));
+    visitor.act();
+    Bytes memory(5000);
+    stria_header_t wanted = header(7);
+    EXPECT_LT(Node::ops().take(hub.ups.at(2), &wanted, memory.data(), 5000), 0);
+    ASSERT_TRUE(until([&] { return hub.downs.count(2) > 0; }, [&] { hub.progress(), hub.check(); }));
+    EXPECT_EQ(hub.downs[2], Status::io_error);
+    EXPECT_TRUE(hub.got.empty());
   }
 }
 

@@ -19,12 +19,13 @@ TEST_F(Pool, places_turn_in_half_a_cell) {
     }
     return out.size();
   };
-  EXPECT_EQ(places(2500, 100), 3u) << "one cell goes round at first";
-  places(2500, static_cast<int>(kRoundAfter / 2500));
+  EXPECT_EQ(places(2500, kDoublesAfter), 3u) << "the ring is one cell at first";
+  EXPECT_EQ(places(2500, 2 * kDoublesAfter), 6u) << "and doubles";
+  EXPECT_EQ(places(2500, 4 * kDoublesAfter), 12u);
   EXPECT_EQ(places(2500, 3 * 8), 24u) << "all of them, before one is used again";
-  EXPECT_EQ(places(2047, 100), 8u) << "so short ones stay where they are";
-  EXPECT_EQ(places(16384, 100), 8u);
-  EXPECT_EQ(places(8193, 100), 8u);
+  EXPECT_EQ(places(2047, 50), 8u) << "so short ones stay where they are";
+  EXPECT_EQ(places(16384, 50), 8u);
+  EXPECT_EQ(places(8193, 50), 8u);
 }
 
 TEST_F(Pool, places_turn_in_whole_cells_once_many_payloads_went_by) {
@@ -38,10 +39,10 @@ TEST_F(Pool, places_turn_in_whole_cells_once_many_payloads_went_by) {
     }
     return out;
   };
-  EXPECT_LE(reach(2500, kWidensAfter / 4), 8192u);
-  EXPECT_GT(reach(2500, kWidensAfter), 8192u);
-  EXPECT_LE(reach(20000, kLongWidensAfter / 8), 32768u) << "long cells count by themselves";
-  EXPECT_GT(reach(20000, kLongWidensAfter), 32768u);
+  EXPECT_LE(reach(2500, (1 + 2 + 4 + 4) * kDoublesAfter), 8192u);
+  EXPECT_GT(reach(2500, 5 * kDoublesAfter), 8192u) << "the last doubling";
+  EXPECT_LE(reach(20000, (1 + 2 + 2) * kLongDoublesAfter), 32768u) << "long cells count by themselves";
+  EXPECT_GT(reach(20000, 3 * kLongDoublesAfter), 32768u);
 }
 
 /// So many cells that a quarter of them are more than a harvest looks at.
@@ -56,7 +57,7 @@ class ManyCells : public Pool {
 };
 
 TEST_F(ManyCells, that_are_kept_do_not_hide_those_that_came_back) {
-  for (std::uint64_t i = 0; i <= kRoundAfter / 5000; ++i) free(take(5000)), cells_.harvest();
+  earn(64, 5000);
   std::set<std::uint32_t> kept;
   while (kept.size() < 128 / kKeptPart) {
     const CellPlace place = take(5000);
@@ -79,7 +80,7 @@ TEST_F(ManyCells, that_are_kept_do_not_hide_those_that_came_back) {
 }
 
 TEST_F(Pool, payloads_may_stay_while_three_quarters_of_the_cells_are_left) {
-  for (std::uint64_t i = 0; i <= kRoundAfter / 5000; ++i) free(take(5000)), cells_.harvest();
+  earn(8, 5000);
   EXPECT_FALSE(take(kKeepLeast - 1).may_stay);  // seven of eight are left
   EXPECT_TRUE(take(kKeepLeast).may_stay);
   EXPECT_FALSE(take(kKeepLeast).may_stay);
@@ -87,48 +88,74 @@ TEST_F(Pool, payloads_may_stay_while_three_quarters_of_the_cells_are_left) {
   EXPECT_FALSE(take(20000).may_stay);
 }
 
-TEST_F(Pool, one_long_cell_goes_round_until_some_payloads_went_by) {
-  const auto in_turn = [&](std::uint64_t payloads) {
+TEST_F(Pool, the_ring_of_long_cells_begins_with_one_and_doubles_as_payloads_go_by) {
+  const auto in_turn = [&](std::uint32_t payloads) {
     std::set<std::uint32_t> out;
-    for (std::uint64_t i = 0; i < payloads; ++i) {
+    for (std::uint32_t i = 0; i < payloads; ++i) {
       const CellPlace place = take(40000);
       out.insert(place.cell);
       free(place);
+      cells_.harvest();
     }
     return out;
   };
   using Set = std::set<std::uint32_t>;
-  EXPECT_EQ(in_turn(kLongRoundAfter / 40000), Set{8}) << "a look at the cells before does not count";
+  EXPECT_EQ(in_turn(kLongDoublesAfter), Set{8});
   EXPECT_TRUE(cells_.are_few(20000));
-  in_turn(16);
+  EXPECT_EQ(in_turn(2 * kLongDoublesAfter), (Set{8, 9}));
   EXPECT_EQ(in_turn(4), (Set{8, 9, 10, 11}));
   EXPECT_FALSE(cells_.are_few(20000));
   EXPECT_TRUE(cells_.are_few(2000)) << "of the others none was used";
 }
 
-TEST_F(Pool, more_long_cells_go_round_before_that_when_these_are_under_way) {
+TEST_F(Pool, the_ring_of_long_cells_doubles_before_that_when_none_is_free) {
   const CellPlace places[] = {take(20000), take(20000)};
+  EXPECT_TRUE(cells_.are_few(20000));
   CellsOut other{};
   CellPlace third{};
   ASSERT_TRUE(cells_.take(2, other, 20000, third));
   EXPECT_EQ(third.cell, 10u);
-  EXPECT_TRUE(cells_.are_few(20000));
-  CellPlace fourth{};
-  CellsOut another{};
-  ASSERT_TRUE(cells_.take(3, another, 20000, fourth));
   EXPECT_FALSE(cells_.are_few(20000)) << "a round is whole, whatever made it";
-  for (const CellPlace& place : {places[0], places[1], third, fourth}) free(place);
+  for (const CellPlace& place : {places[0], places[1], third}) free(place);
 }
 
-TEST_F(WidePool, one_more_cell_goes_round_when_all_are_under_way) {
+// Tries that are refused are no payloads: else a sender that tries again would get a whole ring by waiting.
+TEST_F(ManyCells, that_are_refused_do_not_make_the_ring_grow) {
+  std::vector<CellPlace> places;
+  CellPlace place{};
+  while (cells_.take(1, out_, 5000, place)) places.push_back(place);
+  const std::uint32_t busy = cells_.busy();
+  for (std::uint32_t i = 0; i < 128 * kDoublesAfter; ++i) ASSERT_FALSE(cells_.take(1, out_, 5000, place));
+  EXPECT_EQ(cells_.busy(), busy);
+  for (const CellPlace& one : places) free(one);
+  EXPECT_LE(take(5000).at + 5000, 8192u) << "the lower half of its cell";
+}
+
+// The cells that are under way for longest may be those of a peer that stands still.
+TEST_F(ManyCells, that_came_back_are_found_behind_those_of_a_peer_that_stands_still) {
+  CellsOut other{};
+  for (int i = 0; i < 24; ++i) {
+    CellPlace place{};
+    ASSERT_TRUE(cells_.take(2, other, 5000, place));
+  }
+  std::set<std::uint32_t> used;
+  for (int i = 0; i < 32; ++i) {  // of a ring of 32, eight are left
+    const CellPlace place = take(5000);
+    used.insert(place.cell);
+    free(place);
+  }
+  EXPECT_LE(used.size(), 8u);
+}
+
+TEST_F(WidePool, the_ring_grows_beyond_a_round_when_none_is_free) {
   using Set = std::set<std::uint32_t>;
-  EXPECT_EQ(in_turn(3000, 20000), (Set{0, 1}));
+  EXPECT_EQ(in_turn(3000, 4 * kDoublesAfter), (Set{0, 1}));
   const CellPlace places[] = {take(100), take(100), take(100)};
   EXPECT_EQ(places[2].cell, 2u);
   CellPlace more{};
   EXPECT_FALSE(cells_.take(1, out_, 100, more)) << "it has its share";
   for (const CellPlace& place : places) free(place);
-  EXPECT_EQ(in_turn(100, 12), (Set{0, 1, 2}));
+  EXPECT_EQ(in_turn(100, 12), (Set{0, 1, 2})) << "one by one";
 }
 
 TEST_F(Pool, two_payloads_under_way_never_overlap) {

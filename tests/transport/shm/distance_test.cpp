@@ -205,7 +205,8 @@ TEST_F(ToldDistance, is_taken_from_the_peer_that_has_measured_it) {
 
 TEST(Distance, a_probe_of_another_length_ends_the_link) {
   for (const std::uint32_t bytes : {0u, kProbeBytes - 1, kProbeBytes + 1, kMaxRecordBytes}) {
-    Visitor visitor(2, [=](const Visit& visit) { return forge(visit, RecordKind::probe, bytes, 0); });
+    Visitor visitor(
+        2, [=](const Visit& visit) { return forge(visit, make_control(RecordKind::probe, bytes), 0); });
     Node hub(1);
     visitor.connect_to(hub);
     ASSERT_TRUE(until([&] { return hub.ups.count(2) > 0; }, [&] { hub.progress(); }));

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "transport/shm/cell_plan.hpp"
+
 namespace stria::shm {
 namespace {
 
@@ -28,13 +30,13 @@ transport::Payload contiguous(Bytes& memory, std::size_t bytes) {
 
 class GrowingCell : public testing::Test {
  protected:
-  Growing growing(std::uint32_t bytes, std::uint32_t use = 1, RecordKind kind = RecordKind::growing) {
-    return {{&header, cell.data(), bytes, 0, 0}, {&word, use, growth_step(kind, bytes)}, is_over};
+  Growing growing(std::uint32_t bytes, std::uint32_t use = 1, std::uint32_t step = kFirstStep) {
+    return {{&header, cell.data(), bytes, 0, 0}, {&word, use, step}, is_over};
   }
   template <class Publish>
   void write(Bytes& memory, std::uint32_t bytes, std::uint32_t use, Publish publish) {
     const Way way = use % 2 == 0 ? Way::string : Way::gather;
-    const Growth growth{&word, use, growth_step(RecordKind::growing, bytes)};
+    const Growth growth{&word, use, kFirstStep};
     grow(contiguous(memory, bytes), cell.data(), growth, way, publish);
   }
   /// However slow the thread is that writes it.
@@ -110,7 +112,7 @@ TEST_F(GrowingCell, whose_sender_stands_still_comes_later_and_nobody_waits_for_i
   for (const std::uint32_t there : {0u, 4800u}) {  // the word is written for the second step first
     const Growing one = growing(5000);
     word.store(growth_of(1, there));
-    EXPECT_EQ(one.wait(4900), std::max(there, growth_step(RecordKind::growing, 5000)));
+    EXPECT_EQ(one.wait(4900), std::max(there, kFirstStep));
     EXPECT_FALSE(one.is_done());
     EXPECT_EQ(transport::take(contiguous(memory, 5000), one.packet()), Arrival::later);
     EXPECT_EQ(transport::arrival(one.packet()), Arrival::later);
@@ -130,9 +132,9 @@ class GrowingBlocks : public GrowingCell {
     return datatype::Layout::vector(kBytes / bytes + 1, bytes, bytes + gap, datatype::Layout::bytes(1))
         .value();
   }
-  /// Sends one, by steps of `kind`, and compares what came with what pack and unpack make of it.
+  /// Sends one in steps of `step` bytes, and compares what came with what pack and unpack make of it.
   void move(const datatype::Layout& from, const datatype::Layout& to, std::uint32_t bytes, Way way,
-            RecordKind kind) {
+            std::uint32_t step) {
     ++use;
     const Bytes memory = pattern(use, static_cast<std::size_t>(from.true_extent()));
     Bytes expected(kBytes), room(static_cast<std::size_t>(to.true_extent()), std::byte{0xee}), wanted = room;
@@ -141,13 +143,17 @@ class GrowingBlocks : public GrowingCell {
     transport::pack(source, expected.data());
     transport::unpack(check, expected.data());
     std::atomic<bool> published{false};
-    const Growth growth{&word, use, growth_step(kind, bytes)};
+    const Growth growth{&word, use, step};
     std::thread writer([&] { grow(source, cell.data(), growth, way, [&] { published.store(true); }); });
     while (!published.load()) std::this_thread::yield();
-    take_all(sink, growing(bytes, use, kind));
+    take_all(sink, growing(bytes, use, step));
     writer.join();
     ASSERT_EQ(room, wanted) << "use " << use << ", seed " << kSeed;
     ASSERT_TRUE(std::equal(expected.begin(), expected.begin() + bytes, cell.begin())) << use;
+  }
+  /// Whole lines, as a record says it: any, not only what plan_cell() chooses.
+  std::uint32_t random_step() {
+    return static_cast<std::uint32_t>(1 + random() % (kFarStep / kLine)) * kLine;
   }
   static constexpr unsigned kSeed = 3;
   std::mt19937 random{kSeed};
@@ -158,83 +164,26 @@ TEST_F(GrowingBlocks, that_are_long_are_taken_in_every_way_and_given_to_others) 
   const Way ways[] = {Way::gather, Way::nontemporal, Way::string};
   for (std::uint32_t round = 1; round <= 600; ++round)
     move(blocks(round % 3 == 0 ? 1000 : 4000, 20000), blocks(round % 2 == 0 ? 900 : 5000, 30000),
-         kGrowLeast + random() % (kBytes - kGrowLeast + 1), ways[round / 3 % 3],
-         round % 4 < 2 ? RecordKind::growing : RecordKind::growing_far);
+         kGrowLeast + random() % (kBytes - kGrowLeast + 1), ways[round / 3 % 3], random_step());
 }
 
 TEST_F(GrowingBlocks, that_are_short_are_unpacked_while_they_are_packed) {
-  const RecordKind kinds[] = {RecordKind::packing, RecordKind::packing_sparse};
   for (std::uint32_t round = 1; round <= 600; ++round)
     move(blocks(1, round % 3 == 0 ? 16 : 200), blocks(1, round % 2 == 0 ? 12 : 9000),
          kPackingLeast + random() % (kBytes - kPackingLeast + 1),
-         round % 5 == 0 ? Way::nontemporal : Way::gather, kinds[round % 2]);
+         round % 5 == 0 ? Way::nontemporal : Way::gather, random_step());
 }
 
 TEST_F(GrowingBlocks, that_are_short_are_unpacked_as_far_as_they_came) {
-  constexpr std::uint32_t kAll = 8000;
+  constexpr std::uint32_t kAll = 8000, kStep = kAll / 2 / kLine * kLine;
   const auto to = datatype::Layout::vector(kAll / 8, 8, 16, datatype::Layout::bytes(1)).value();
   cell = pattern(1);
   is_over = true;
   Bytes room(2 * kAll, std::byte{0xee});
   const transport::Payload sink{&to, room.data(), 1, 0, kAll};
-  EXPECT_EQ(transport::take(sink, growing(kAll, 1, RecordKind::packing).packet()), Arrival::never);
-  const std::uint32_t first = growth_step(RecordKind::packing, kAll);
-  ASSERT_LT(first, kAll);
+  EXPECT_EQ(transport::take(sink, growing(kAll, 1, kStep).packet()), Arrival::never);
   for (std::uint32_t i = 0; i < kAll; ++i)
-    ASSERT_EQ(room[i / 8 * 16 + i % 8], i < first ? cell[i] : std::byte{0xee}) << "byte " << i;
-}
-
-TEST_F(GrowingBlocks, are_written_by_steps_where_packing_them_takes_long) {
-  const auto kind_of = [](std::int64_t block, std::int64_t gap, std::int64_t bytes, Way way = Way::gather,
-                          std::int64_t rest = 0) {
-    const std::int64_t last = bytes % block == 0 ? block : bytes % block;
-    std::vector<std::int64_t> lengths(static_cast<std::size_t>((bytes + block - 1) / block), block), places;
-    lengths.back() = last;
-    for (std::size_t i = 0; i < lengths.size(); ++i)
-      places.push_back(static_cast<std::int64_t>(i) * (block + gap));
-    const auto layout = datatype::Layout::indexed(lengths, places, datatype::Layout::bytes(1)).value();
-    return kind_of_cell({&layout, nullptr, 1, 0, bytes - rest}, way);
-  };
-  EXPECT_EQ(kind_of(8, 256, 3064), RecordKind::cell) << "over soon";
-  EXPECT_EQ(kind_of(8, 8, kDenseLeast - 8), RecordKind::cell) << "fetched ahead";
-  EXPECT_EQ(kind_of(8, 8, kDenseLeast), RecordKind::packing);
-  EXPECT_EQ(kind_of(8, 256, 3072), RecordKind::packing_sparse) << "each a line of its own";
-  EXPECT_EQ(kind_of(8, 256, 3072, Way::nontemporal), RecordKind::packing) << "to a far peer by halves";
-  EXPECT_EQ(kind_of(8, 256, kFarQuartersLeast, Way::nontemporal), RecordKind::packing_sparse);
-  EXPECT_EQ(kind_of(1, 1, kPackingLeast - 1), RecordKind::cell) << "a step costs more than it gains";
-  EXPECT_EQ(kind_of(1, 1, kPackingLeast), RecordKind::packing);
-  EXPECT_EQ(kind_of(8, 8, 8192, Way::gather, 8), RecordKind::cell) << "a part of a message";
-  EXPECT_EQ(kind_of(500, 8, kPackingAnyway - 1), RecordKind::cell);
-  EXPECT_EQ(kind_of(500, 8, kPackingAnyway), RecordKind::packing) << "many bytes";
-  EXPECT_EQ(kind_of(1024, 8, 5 * 1024), RecordKind::growing);
-  EXPECT_EQ(kind_of(1024, 8, 5 * 1024, Way::gather, 1024), RecordKind::cell);
-  EXPECT_EQ(kind_of(1024, 8, 64 * 1024, Way::gather, 1024), RecordKind::cell) << "a part of a message";
-  EXPECT_EQ(kind_of(1024, 8, 64 * 1024, Way::nontemporal, 1024), RecordKind::growing) << "and to a far peer";
-  EXPECT_EQ(kind_of(1024, 8, kLargeMessage + 1024, Way::nontemporal, 1024), RecordKind::cell)
-      << "a large one";
-  EXPECT_EQ(kind_of(8192, 8, 16384), RecordKind::cell) << "longer than a step, by vectors";
-  EXPECT_EQ(kind_of(8192, 8, 16384, Way::string), RecordKind::growing);
-}
-
-TEST_F(GrowingBlocks, that_share_their_lines_with_columns_of_other_steps_are_packed_whole) {
-  const auto kind_of = [](std::int64_t rows) {
-    const auto column = datatype::Layout::strided(rows, 4096, datatype::Layout::bytes(8)).value();
-    const auto columns = datatype::Layout::resized(column, 0, 8).value();
-    return kind_of_cell({&columns, nullptr, 16, 0, 16 * rows * 8}, Way::gather);
-  };
-  EXPECT_EQ(kind_of(kLongestStep / 64), RecordKind::packing);
-  EXPECT_EQ(kind_of(kLongestStep / 64 + 1), RecordKind::cell);
-}
-
-TEST_F(GrowingBlocks, have_steps_of_whole_lines_and_more_than_one) {
-  for (const RecordKind kind :
-       {RecordKind::growing, RecordKind::growing_far, RecordKind::packing, RecordKind::packing_sparse})
-    for (std::uint32_t bytes = kPackingLeast; bytes <= 131072; bytes += 61) {
-      if (kind == RecordKind::growing && bytes < kGrowLeast) continue;
-      if (kind == RecordKind::growing_far && bytes < kFarStepLeast) continue;
-      EXPECT_EQ(growth_step(kind, bytes) % kLine, 0u) << bytes;
-      EXPECT_LT(growth_step(kind, bytes), bytes);
-    }
+    ASSERT_EQ(room[i / 8 * 16 + i % 8], i < kStep ? cell[i] : std::byte{0xee}) << "byte " << i;
 }
 
 TEST_F(GrowingCell, is_copied_right_while_another_thread_writes_it) {

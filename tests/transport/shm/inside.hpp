@@ -76,12 +76,12 @@ class Visitor : public Child {
 };
 
 /// Writes the record of a cell into the window of the visitor, as one that a peer made up: its first one.
-inline bool forge(const Visit& visit, RecordKind kind, std::uint32_t bytes, std::uint64_t place) {
+inline bool forge(const Visit& visit, std::uint64_t control, std::uint64_t place) {
   const std::uint32_t window = visit.hub.peer(visit.slot).window;
   std::byte* record = visit.hub.window(window);
   store_header(record + 8, header(7));
   hw::store_word(record + kRecordHeader, place);
-  hw::publish_word(record, make_control(kind, bytes) | (std::uint64_t{1} << 32));
+  hw::publish_word(record, control | (std::uint64_t{1} << 32));
   visit.hub.header().hints.leave(window);
   return true;
 }

@@ -160,7 +160,8 @@ TEST(ShmKeptByOne, who_was_given_up_stays_until_its_end) {
         visit.node.keeps = true;
         if (visit.order.size() == 1)
           return until([&] { return visit.node.kept.size() == kMost; }, [&] { visit.node.progress(); });
-        if (visit.order.size() == 2) return forge(visit, RecordKind::cell, 1, CellPlace{65535, 0, 1}.word());
+        if (visit.order.size() == 2)
+          return forge(visit, make_control(RecordKind::cell, 1), CellPlace{65535, 0, 1}.word());
         bool same = true;
         for (const Kept& one : visit.node.kept) same = same && one.copy() == pattern(one.tag, kBytes);
         return same;

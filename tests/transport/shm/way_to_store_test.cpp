@@ -1,29 +1,11 @@
-// Which way payloads are stored for near and for far peers, and that they arrive whichever it is.
+// Short messages to near and to far peers, which take the window or cells, arrive whichever way they are
+// stored.
 #include "tests/transport/shm/node.hpp"
-#include "transport/shm/gather.hpp"
+#include "transport/shm/burst.hpp"
+#include "transport/shm/settings.hpp"
 
 namespace stria::shm::test {
 namespace {
-
-TEST(WayToStore, is_by_the_string_instruction_from_where_it_gains) {
-  shm::Settings settings;
-  settings.near_string_least = 12288;
-  settings.far_string_least = 2048;
-  std::vector<std::byte> memory(12288);
-  const auto way = [&](std::uint32_t bytes, bool far) {
-    return way_to_store({nullptr, memory.data(), bytes, 0, bytes}, far, settings);
-  };
-  EXPECT_EQ(way(12287, false), Way::gather);
-  EXPECT_EQ(way(12288, false), Way::string);
-  EXPECT_EQ(way(2047, true), Way::nontemporal);
-  EXPECT_EQ(way(2048, true), Way::string);
-  settings = {};
-  EXPECT_EQ(way(12288, false), Way::gather);
-  EXPECT_EQ(way(12288, true), Way::nontemporal);
-  settings.near_string_least = settings.far_string_least = 0;
-  EXPECT_EQ(way(64, false), Way::string);
-  EXPECT_EQ(way(64, true), Way::string);
-}
 
 // Shorter ones go by cells, of which there are few here: the window takes those for which none is left.
 TEST(WayToStore, short_messages_to_a_far_peer_arrive_intact_and_in_order) {
