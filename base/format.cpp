@@ -1,4 +1,4 @@
-// The implementation of fmt, private to whatever links this room: compiled here from fmt's headers, with
+// The implementation of fmt, private to whatever links base/: compiled here from fmt's headers, with
 // hidden symbols.
 #include "base/format.hpp"
 

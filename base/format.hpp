@@ -1,7 +1,7 @@
-// fmt::format() for errors and log lines. The rooms include this header and never <fmt/format.h>: it only
-// declares fmt, which takes a tenth of the time to compile. base/format.cpp is the one source that holds
-// fmt's implementation, so that no library of fmt is loaded with stria, and no other copy of fmt in the
-// process is called.
+// fmt::format() for errors and log lines. Code that is linked into stria includes this header and never
+// <fmt/format.h>: this one only declares fmt, which takes a tenth of the time to compile. base/format.cpp is
+// the one source that holds fmt's implementation, so that no library of fmt is loaded with stria, and no
+// other copy of fmt in the process is called.
 //
 // Linked in are fmt::format() and what is declared below. Use of another function of fmt (print, join,
 // format_to) ends in an undefined reference; compose the text here instead.

@@ -1,4 +1,4 @@
-// An intrusive, circular, doubly linked list: nodes are members of their elements, nothing is allocated, and
+// An intrusive, circular, doubly linked list: each element derives from its node, nothing is allocated, and
 // an element leaves its list in O(1) without knowing which one it is in.
 #pragma once
 

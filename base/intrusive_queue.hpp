@@ -36,7 +36,7 @@ class IntrusiveQueue {
     push_back(node);
     first_ = node;
   }
-  /// The oldest, or null.
+  /// Removes and returns the first element, or null.
   T* pop_front() noexcept {
     ListNode* const node = first_;
     if (node == nullptr) return nullptr;

@@ -1,5 +1,6 @@
 // The log: one line a message on stderr, "stria[pid] warning: …". The level is STRIA_LOG (error, warn, info,
-// debug, trace; default warn). Setup code only: nothing on the data path logs.
+// debug, trace, off; default warn). For setup, errors and other cold paths: a message that goes its usual way
+// logs nothing.
 #pragma once
 
 #include <bit>
@@ -15,7 +16,8 @@ enum class Level : int { trace, debug, info, warn, error, off };
 
 /// The level of this name; warn for a name that is none.
 Level level_of(std::string_view name) noexcept;
-/// The level in force: the environment's until a context opens, then what that one's configuration says.
+/// The level in force: the environment's STRIA_LOG; from the first context on, the level of the context that
+/// was opened last.
 Level level() noexcept;
 void set_level(Level level) noexcept;
 /// Writes one line. Thread safe.

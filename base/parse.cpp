@@ -39,7 +39,7 @@ Result<void> check(const Variable& variable, std::string_view prefix) {
     return refuse(name, fmt::format("the name of a variable has to begin with '{}'", prefix));
   if (variable.default_value == nullptr || variable.unit == nullptr || variable.choices == nullptr ||
       variable.meaning == nullptr)
-    return refuse(name, "a text of its description is NULL");
+    return refuse(name, "its default_value, unit, choices or meaning is NULL");
   if (variable.kind > STRIA_VARIABLE_BYTES)
     return refuse(name, fmt::format("kind {} is unknown", variable.kind));
   if (variable.level > STRIA_CONFIG_EXPERT)
@@ -77,7 +77,7 @@ Result<void> check_variables(Variables variables, std::string_view prefix) {
     if (auto checked = check(variables[i], prefix); !checked) return checked;
     for (std::size_t before = 0; before < i; ++before)
       if (std::string_view(variables[i].name) == variables[before].name)
-        return refuse(variables[i].name, "the name is there twice");
+        return refuse(variables[i].name, "the name is listed twice");
   }
   return {};
 }

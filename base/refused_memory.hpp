@@ -18,8 +18,8 @@ namespace stria {
 
 class RefusedMemory {
  public:
-  /// Whether these bytes are to be asked for. writes: to be written, or with a right that needs writable
-  /// memory.
+  /// Whether to ask for [begin, end) this time. writes: it is to be written, or registered with a right that
+  /// needs writable memory.
   bool allow(std::uintptr_t begin, std::uintptr_t end, bool writes) noexcept {
     Entry* const entry = used_ == 0 ? nullptr : find(begin, end, writes);
     return entry == nullptr || entry->backoff.allow();
@@ -33,7 +33,7 @@ class RefusedMemory {
     }
     entry->backoff.refused();
   }
-  /// They were not refused.
+  /// [begin, end) was asked for and granted: forgets every entry for `writes` that shares a byte with it.
   void worked(std::uintptr_t begin, std::uintptr_t end, bool writes) noexcept {
     if (used_ == 0) return;
     while (Entry* const entry = find(begin, end, writes)) {

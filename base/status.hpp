@@ -16,9 +16,9 @@ enum class [[nodiscard]] Status : std::int8_t{
     invalid = -4,       ///< an argument or a message breaks its rules
     unsupported = -5,   ///< this path cannot do it; take another
     unreachable = -6,   ///< no provider reaches the peer
-    access_error = -7,  ///< a key is stale, out of bounds, or lacks the right
+    access_error = -7,  ///< the key is stale or lacks the right, or the access leaves its bounds
     peer_failed = -8,   ///< the remote worker closed, or its process is gone
-    io_error = -9,      ///< the system refused; the log has the reason
+    io_error = -9,      ///< the system refused, or a peer broke the protocol; the log has the reason
 };
 
 /// A short text for people; never null.

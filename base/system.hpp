@@ -11,7 +11,7 @@ std::uint64_t running_system() noexcept;
 /// The namespace of the calling thread of a kind that /proc/thread-self/ns names, such as "net"; 0: not
 /// known.
 std::uint32_t namespace_of(const char* kind) noexcept;
-/// Random, never 0.
+/// Random, never 0. Not a secret: without getrandom() it is made from process id and time.
 std::uint64_t random_word() noexcept;
 
 }  // namespace stria

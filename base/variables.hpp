@@ -11,15 +11,15 @@ inline constexpr Variable kBaseVariables[] = {
                     "How much is written to stderr."),
     text_variable(
         Level::user, "STRIA_MACHINE", "auto",
-        "Where the figures of this machine come from that decide how bytes are copied. auto: from the "
-        "file of an earlier process or, where there is none, from a measurement of some milliseconds "
-        "that is kept in such a file. measure: from a measurement, which renews the file. defaults: "
-        "from nowhere, with choices that are safe on any machine. A path, with a '/' in it: from "
-        "that file. Read once in a process, before its first context."),
+        "The source of this machine's figures, by which stria decides how to copy bytes. auto: the file "
+        "of an earlier process or, if there is none, a measurement of some milliseconds, which is saved to "
+        "such a file. measure: a new measurement, which replaces the file. defaults: built-in choices, safe "
+        "on any machine. A path, with a '/' in it: that file. Read once in a process, before its first "
+        "context."),
     choice_variable(Level::expert, "STRIA_VECTORS", "auto", "auto|portable|avx2|avx512",
-                    "The widest vector instructions for copies. Auto: the widest that the processor has. One "
-                    "that it does not have is lowered, with a warning. Read once in a process, before its "
-                    "first context or layout."),
+                    "The widest vector instructions for copies. Auto: the widest that the processor has. If "
+                    "it lacks those named, its widest are used, with a warning. Read once in a process, "
+                    "before its first context or layout."),
     choice_variable(
         Level::expert, "STRIA_PACING", "auto", "auto|off|few|many",
         "How many stores are put between the elements of columns whose lines crowd in few sets of "
@@ -30,9 +30,9 @@ inline constexpr Variable kBaseVariables[] = {
                     "copies are made by it. Auto: what the processor says. Read once in a process, before "
                     "its first context or layout."),
     bytes_variable(Level::expert, "STRIA_FIRST_CACHE", "0", {0, 1 << 30},
-                   "Size of a core's first-level data cache, by which a provider chooses how much memory its "
-                   "windows go round in. 0: what the system says. Read once in a process, before its first "
-                   "context or layout."),
+                   "Size of a core's first-level data cache. STRIA_SHM_SHORT_LAPS=auto: a window of at least "
+                   "half of it is used in short laps. 0: what the system says. Read once in a process, "
+                   "before its first context or layout."),
     bytes_variable(Level::expert, "STRIA_LAST_CACHE", "0", {},
                    "Size of the last-level cache. Messages that are longer than a quarter of it (at least "
                    "2M, at most 8M) are packed and unpacked past the caches. 0: what the system says. Read "

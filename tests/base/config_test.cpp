@@ -90,8 +90,9 @@ TEST(CheckVariables, takes_complete_descriptions_and_names_what_is_wrong_with_ot
   EXPECT_THAT(refusal([](Variable& v) { v.name = nullptr; }), HasSubstr("no name"));
   EXPECT_THAT(refusal([](Variable& v) { v.name = "STRIA_ANY_"; }), HasSubstr("begin with 'STRIA_ANY_'"));
   EXPECT_THAT(refusal([](Variable& v) { v.name = "STRIA_OTHER_WAY"; }), HasSubstr("begin with 'STRIA_ANY_'"));
-  EXPECT_THAT(refusal([](Variable& v) { v.name = "STRIA_ANY_LIMIT"; }), HasSubstr("twice"));
-  EXPECT_THAT(refusal([](Variable& v) { v.meaning = nullptr; }), HasSubstr("STRIA_ANY_WAY: a text"));
+  EXPECT_THAT(refusal([](Variable& v) { v.name = "STRIA_ANY_LIMIT"; }), HasSubstr("listed twice"));
+  EXPECT_THAT(refusal([](Variable& v) { v.meaning = nullptr; }),
+              HasSubstr("STRIA_ANY_WAY: its default_value"));
   EXPECT_THAT(refusal([](Variable& v) { v.kind = 4; }), HasSubstr("kind 4"));
   EXPECT_THAT(refusal([](Variable& v) { v.level = 2; }), HasSubstr("level 2"));
   EXPECT_THAT(refusal([](Variable& v) { v.default_value = "perhaps"; }),
