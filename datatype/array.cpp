@@ -15,7 +15,8 @@ Result<Layout> array_part(std::span<const std::int64_t> sizes, std::span<const A
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const std::size_t d = order == ArrayOrder::fortran ? i : sizes.size() - 1 - i;
     const auto beyond = [d] {
-      return Error{Status::invalid, fmt::format("dimension {}: the array is beyond 64 bits", d)};
+      return Error{Status::invalid,
+                   fmt::format("dimension {}: the array's size in bytes exceeds 64 bits", d)};
     };
     std::vector<std::int64_t> places;
     for (const std::int64_t begin : parts[d].begins) {
@@ -41,8 +42,9 @@ Result<Layout> subarray(std::span<const std::int64_t> sizes, std::span<const std
   std::vector<ArrayPart> parts;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     if (subsizes[d] < 0 || starts[d] < 0 || sizes[d] < subsizes[d] || starts[d] > sizes[d] - subsizes[d])
-      return Error{Status::invalid, fmt::format("dimension {}: {} from {} on are not inside its {}", d,
-                                                subsizes[d], starts[d], sizes[d])};
+      return Error{Status::invalid,
+                   fmt::format("dimension {}: subsize {} from start {} on does not fit into size {}", d,
+                               subsizes[d], starts[d], sizes[d])};
     parts.push_back({{subsizes[d]}, {starts[d]}});
   }
   return array_part(sizes, parts, order, child);

@@ -26,10 +26,11 @@ struct ArrayPart {
 Result<Layout> array_part(std::span<const std::int64_t> sizes, std::span<const ArrayPart> parts,
                           ArrayOrder order, const Layout& child);
 
+/// Most dimensions of a subarray.
+inline constexpr std::size_t kMostDimensions = 64;
 /// The layout of the subsizes[d] indices from starts[d] on of each dimension d, which has sizes[d] indices;
 /// the three lists have one length. Error invalid, with the reason: no dimension, or more than
 /// kMostDimensions; indices outside of their dimension; the array leaves 64 bits.
-inline constexpr std::size_t kMostDimensions = 64;
 Result<Layout> subarray(std::span<const std::int64_t> sizes, std::span<const std::int64_t> subsizes,
                         std::span<const std::int64_t> starts, ArrayOrder order, const Layout& child);
 

@@ -90,8 +90,9 @@ bool BlockList<Int>::stays_rolled() const {
     step = here;
   }
   if (run >= kMinRoll) rows.add(size_ - run, size_, bytes, step);
-  const bool is_short = size_ <= static_cast<std::size_t>(kExpandRuns);
-  if (is_short ? rows.any() : !rows.all_opened(size_)) return true;
+  // Up to kExpandRuns blocks, the tree must not depend on the description: any row is left to the passes.
+  const bool tree_is_unique = size_ <= static_cast<std::size_t>(kExpandRuns);
+  if (tree_is_unique ? rows.any() : !rows.all_opened(size_)) return true;
   return rows.any() ? repeats_in_part(rows.elements(size_)) : repeats_in_part();
 }
 

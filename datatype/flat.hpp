@@ -1,7 +1,7 @@
 // Copies between two flat sequences without a packed copy. A sequence is flat when its elements are runs or
 // records (record.hpp), at one stride or at the places of a list; the elements of both sides have one size.
-// An element is cut into pieces where a move of either side ends. Each piece is copied by one loop over as
-// many elements as stay in the first-level cache:
+// An element is cut wherever a move (a contiguous run of a record) of either side ends. Each piece is copied
+// by one loop over as many elements as stay in the first-level cache:
 //
 //   source  |int|  double  |c|       a record of 13 bytes
 //   sink    |  double  |int|c|       another
@@ -26,7 +26,7 @@ namespace stria::datatype {
 /// and both places are at the same byte of an element.
 bool flats_match(const Place& from, const Place& to) noexcept;
 
-/// Whether copy_flat() would copy whole elements by permuting vectors, which includes flats_match().
+/// Whether copy_flat() would copy whole elements by permuting vectors. Implies flats_match().
 bool permutes_across(const Kernels& k, const Place& from, const Place& to) noexcept;
 
 /// Copies `length` bytes of the packed stream between places for which flats_match() holds. Where `to`

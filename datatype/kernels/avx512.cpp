@@ -65,13 +65,6 @@ struct Target {
     kernel::indexed(B(bytes), ends, count, 0);
   }
 
-  // Copies blocks of several lengths, most of them without a mispredicted branch: by one masked vector where
-  // few blocks are longer, else by two, the second under a mask that is empty for many. (A branch
-  // around the second is 10% faster where it is predicted, and twice as slow where lengths are random.)
-  // in_pairs<true>, for blocks read from beyond the caches (kFromMemory), prefetches both lines of a block:
-  // masked loads across lines begin too few misses (100000 blocks of 8 to 128 bytes 0.72 to 0.46 ms, a
-  // million 18 to 10.3; prefetching one line is no help, nor is prefetching both where blocks are written).
-
   template <class Ends, class Int>
   [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void in_halves(
       Ends ends, const Int* starts, std::int64_t count) noexcept {
@@ -123,12 +116,18 @@ struct Target {
       ends.advance(bytes);
     }
   }
+  /// Copies blocks of several lengths, most of them without a mispredicted branch. `most` (Stretch::bytes)
+  /// chooses the width: half a vector (in_halves), one vector (in_vectors), or two (in_pairs), the second
+  /// under a mask that is empty for blocks of up to 64 bytes. A branch around the second pays only where
+  /// lengths can be predicted. Longer blocks take copy_one(). in_pairs<true>, for lists read from beyond the
+  /// caches (most = kFromMemory), prefetches both lines of a block, as masked loads across lines begin too
+  /// few misses. Figures: docs/notebook/kernels.md.
   template <class Ends, class Int>
   [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void by_most(
       Ends ends, const Int* starts, std::int64_t count, std::int64_t most) noexcept {
     if (most <= 32) return in_halves(ends, starts, count);
     if (most <= 64) return in_vectors(ends, starts, count);
-    if constexpr (Ends::kReadsList)
+    if constexpr (Ends::kCanAskForTwo)
       if (most >= kFromMemory) return in_pairs<true>(ends, starts, count);
     in_pairs<false>(ends, starts, count);
   }
@@ -244,6 +243,7 @@ struct Target {
 
   // Byte m of the sink's vector is byte source.pack[sink.unpack[m]] of the source's: one permutation.
 
+  /// `from` and `to` point to the lowest byte of the first record: permuted_across() has added `low`.
   [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,avx2,bmi,bmi2")]] static void permuted_across_halves(
       const Permutation& source, Address from, std::int64_t from_stride, const Permutation& sink, Address to,
       std::int64_t to_stride, std::int64_t count) noexcept {

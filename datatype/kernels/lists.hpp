@@ -14,14 +14,15 @@
 
 namespace stria::datatype::kernel {
 
-/// Prefetch distance in entries of the list: of blocks(), and of loops over blocks of two lines.
+/// Prefetch distances in entries of the list: kListAhead in blocks(), kPairsAhead for blocks of two lines.
 inline constexpr std::int64_t kListAhead = 16, kPairsAhead = 32;
 
 /// Where block i is read and written when one side is a list and the other a stream that advances. ask_for()
 /// prefetches the first line of block i of the list, ask_for_two() the first two lines.
 template <bool kPack, class Int>
 struct StreamEnds {
-  static constexpr bool kReadsList = kPack;
+  /// Whether ask_for_two() is of use: only where a list is packed into a stream.
+  static constexpr bool kCanAskForTwo = kPack;
   Address memory;
   const Int* places;
   Address stream;
@@ -42,7 +43,7 @@ struct StreamEnds {
 /// Where block i is read and written when both sides are lists; block i has the same length on both sides.
 template <class Int>
 struct ListEnds {
-  static constexpr bool kReadsList = false;
+  static constexpr bool kCanAskForTwo = false;
   Address source;
   const Int* source_places;
   Address sink;

@@ -120,12 +120,12 @@ TEST(Subarray, names_the_dimension_that_is_wrong) {
   EXPECT_EQ(why({}, {}, {}), "an array of 0 dimensions, the limits are 1 and 64");
   const Sizes many(65, 1), none(65, 0);
   EXPECT_EQ(why(many, many, none), "an array of 65 dimensions, the limits are 1 and 64");
-  EXPECT_EQ(why({8, 8}, {8, 5}, {0, 4}), "dimension 1: 5 from 4 on are not inside its 8");
-  EXPECT_EQ(why({8, 8}, {-1, 8}, {0, 0}), "dimension 0: -1 from 0 on are not inside its 8");
-  EXPECT_EQ(why({8, 8}, {8, 1}, {0, -1}), "dimension 1: 1 from -1 on are not inside its 8");
-  EXPECT_EQ(why({-8}, {0}, {0}), "dimension 0: 0 from 0 on are not inside its -8");
+  EXPECT_EQ(why({8, 8}, {8, 5}, {0, 4}), "dimension 1: subsize 5 from start 4 on does not fit into size 8");
+  EXPECT_EQ(why({8, 8}, {-1, 8}, {0, 0}), "dimension 0: subsize -1 from start 0 on does not fit into size 8");
+  EXPECT_EQ(why({8, 8}, {8, 1}, {0, -1}), "dimension 1: subsize 1 from start -1 on does not fit into size 8");
+  EXPECT_EQ(why({-8}, {0}, {0}), "dimension 0: subsize 0 from start 0 on does not fit into size -8");
   constexpr std::int64_t kLong = std::int64_t{1} << 40;
-  EXPECT_EQ(why({kLong, kLong}, {1, 1}, {0, 0}), "dimension 0: the array is beyond 64 bits");
+  EXPECT_EQ(why({kLong, kLong}, {1, 1}, {0, 0}), "dimension 0: the array's size in bytes exceeds 64 bits");
 }
 
 }  // namespace

@@ -105,9 +105,9 @@ TEST(LayoutLanguage, arrays_that_cannot_be_are_refused_by_what_is_wrong) {
   EXPECT_EQ(complaint("subarray([8, 8], [2, 2], [0], int)"), "subarray: 2 sizes, but 1 starts");
   EXPECT_EQ(complaint("subarray([], [], [], int)"), "subarray: an array without dimensions");
   EXPECT_EQ(complaint("subarray([8], [4], [5], int)"),
-            "subarray: dimension 0: 4 from 5 on are not inside its 8");
+            "subarray: dimension 0: subsize 4 from start 5 on does not fit into size 8");
   EXPECT_EQ(complaint("subarray([8], [-1], [5], int)"),
-            "subarray: dimension 0: -1 from 5 on are not inside its 8");
+            "subarray: dimension 0: subsize -1 from start 5 on does not fit into size 8");
   EXPECT_EQ(complaint("subarray([8], [4], [0], int, pascal)"),
             "layout, character 30: c or fortran expected, 'pascal)' found");
   EXPECT_EQ(complaint("darray(5, 0, [8, 8], [block, block], [2, 2], int)"),
