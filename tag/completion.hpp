@@ -11,8 +11,9 @@ namespace stria::tag {
 /// afterwards.
 void complete(Request& request, Status status) noexcept;
 
-/// Ends a request that has a callback, and calls that. `info` lies outside of the request: the callback may
-/// reuse the request's memory, and a thread that tests the request may do so even before the callback runs.
+/// Ends a request that has a callback, and calls the callback. request.info is already equal to `info`, which
+/// lies outside of the request: the callback may reuse the request's memory, and a thread that tests the
+/// request may do so even before the callback runs.
 inline void call_back(Request& request, const stria_info_t& info) noexcept {
   if (info.status < STRIA_OK) [[unlikely]]
     static_cast<void>(explain_outcome(request));

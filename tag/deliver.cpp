@@ -23,19 +23,20 @@ inline void describe_eager(stria_info_t& info, const Peer& peer, const Packet& p
   info.source = peer.worker_id;
 }
 
-/// A provider, after a delivery.
-constexpr std::uint32_t told(bool go_on) noexcept {
+/// The bit of deliver()'s answer by which the provider goes on to the link's next packet.
+constexpr std::uint32_t go_on_bit(bool go_on) noexcept {
   return go_on ? STRIA_DELIVERED_GO_ON : 0u;
 }
 
+/// A synchronous message has to name its sender's operation (sync_name() in wire.hpp); flags 0 name none.
 inline bool is_nameless(const transport::Header& header) noexcept {
   return header.kind == static_cast<std::uint8_t>(Kind::sync) && header.flags == 0;
 }
 
 }  // namespace
 
-/// Eager messages and fragments are placed. What is placed for a peer that was given up is waited for all the
-/// same.
+/// Names the receive's memory for an eager message or a fragment, if the payload may go there. Any other
+/// packet, and any of a peer that was given up, goes to memory of the provider.
 int Worker::on_place(void* self, void* of, const stria_header_t* header, std::uint32_t bytes,
                      stria_payload_t* memory) noexcept {
   const auto& device = *static_cast<Device*>(self);
@@ -71,6 +72,7 @@ bool Worker::admit(Peer& peer, const Packet& packet) noexcept {
 }
 
 std::uint32_t Worker::deliver(Peer& peer, const Packet& packet, const Device& device) noexcept {
+  // Also of a peer that was given up: the receive whose memory was named waits for this packet.
   if ((packet.buffered & STRIA_PACKET_PLACED) != 0) [[unlikely]] {
     deliver_placed(peer, packet, device);
     return 0;
@@ -86,7 +88,7 @@ std::uint32_t Worker::deliver(Peer& peer, const Packet& packet, const Device& de
       return receives_.arrive(peer, packet);
     case Kind::rtr:
       if (!rndv_.on_rtr(peer.link, packet, rail_of(peer, device))) [[unlikely]]
-        dropped(peer, packet, "a request for fragments that its message has not");
+        dropped(peer, packet, "a request for fragments that is malformed or does not fit its message");
       break;
     case Kind::frag:
       if (const auto taken = rndv_.on_frag(peer.link, packet, rail_of(peer, device));
@@ -100,7 +102,7 @@ std::uint32_t Worker::deliver(Peer& peer, const Packet& packet, const Device& de
       break;
     case Kind::ask_key:
       if (!rndv_.on_ask_key(peer.link, packet, rail_of(peer, device))) [[unlikely]]
-        dropped(peer, packet, "a request for a key that its message does not give");
+        dropped(peer, packet, "a request for a key that is malformed or does not fit its message");
       break;
     case Kind::rail_key:
       if (!rndv_.on_rail_key(peer.link, packet, rail_of(peer, device))) [[unlikely]]
@@ -108,7 +110,7 @@ std::uint32_t Worker::deliver(Peer& peer, const Packet& packet, const Device& de
       break;
     case Kind::end_key:
       if (!rndv_.on_end_key(peer.link, packet, rail_of(peer, device))) [[unlikely]]
-        dropped(peer, packet, "the end of a key that it does not have");
+        dropped(peer, packet, "the end of a key that it was not given");
       break;
     case Kind::credit:
       peer.credit += packet.header->tag;
@@ -117,15 +119,15 @@ std::uint32_t Worker::deliver(Peer& peer, const Packet& packet, const Device& de
     case Kind::rma_put:
       if (!remote_.serve_rma(peer, packet, packet.header->kind == static_cast<std::uint8_t>(Kind::rma_get)))
           [[unlikely]]
-        dropped(peer, packet, "a request for remote memory of the wrong length");
+        dropped(peer, packet, "a malformed request for remote memory");
       break;
     case Kind::atomic:
       switch (remote_.serve_atomic(peer, packet)) {
         case RemoteAccess::Served::misfit:
-          dropped(peer, packet, "a request for an atomic of the wrong length");
+          dropped(peer, packet, "a malformed request for an atomic");
           break;
         case RemoteAccess::Served::no_memory:
-          give_up(peer, "gets no answer, as there is no memory for it");
+          give_up(peer, "cannot be answered: out of memory");
           break;
         default:
           break;
@@ -155,17 +157,17 @@ void Worker::give_up(Peer& peer, const char* why) noexcept {
 void Worker::dropped(Peer& peer, const Packet& packet, const char* what) noexcept try {
   log::Repeated& malformed = malformed_[peer.index];
   if (!malformed.is_worth_a_line()) return;
-  log::error("worker {:#x} sent {} (kind {}, {} bytes); dropped, as {} of its packets so far", peer.worker_id,
+  log::error("worker {:#x} sent {} (kind {}, {} bytes); dropped ({} of its packets so far)", peer.worker_id,
              what, packet.header->kind, packet.bytes, malformed.count());
 } catch (const std::bad_alloc&) {
-  // Not worth more than a line.
+  // no memory to count this peer's packets: no line
 }
 
 std::uint32_t Receives::arrive(Peer& peer, const Packet& packet) noexcept {
   if (packet.header->sequence == peer.recv_sequence) [[likely]] {
     const std::uint32_t answer = deliver_in_order(peer, packet);
     if (peer.has_early) [[unlikely]] {
-      // Those that were waiting for this sequence number.
+      // Stashed packets whose turn it is now.
       while (const auto stashed = early_.take_next(peer)) deliver_in_order(peer, stashed->packet());
     }
     return answer;
@@ -179,7 +181,7 @@ bool Receives::place(Peer& peer, std::uint8_t device, const transport::Header& h
   if (header.sequence != peer.recv_sequence || peer.has_early || bytes > peer.grant.outstanding) return false;
   PostedRecv* const posted = posted_.match(peer.index, header.tag);
   if (posted == nullptr) return false;
-  if (static_cast<std::uint64_t>(posted->memory.length) < bytes) {  // it is truncated
+  if (static_cast<std::uint64_t>(posted->memory.length) < bytes) {  // too long: deliver() truncates it
     posted_.put_back(posted);
     return false;
   }
@@ -210,8 +212,8 @@ std::uint32_t Receives::deliver_in_order(Peer& peer, const Packet& packet) noexc
   return 0;
 }
 
-// A sender that waits for the match is told of it once, and then it is not undone: its payload has to be
-// there before.
+// A synchronous sender is told of the match once, and the match is then final. So its payload has to be there
+// before.
 std::uint32_t Receives::arrive_eager(Peer& peer, const Packet& packet) noexcept {
   PostedRecv* posted = posted_.match(peer.index, packet.header->tag);
   const wire::SyncName name = wire::sync_name(*packet.header);
@@ -233,24 +235,26 @@ std::uint32_t Receives::arrive_eager(Peer& peer, const Packet& packet) noexcept 
   return 0;
 }
 
-/// Keeps a message that no receive waits for. What came early and follows at once may call back, and there be
-/// received, before the provider has heard that the payload stays.
+/// Keeps a message that no receive waits for. Its payload may stay with the provider only if it came by the
+/// main link and no early packet is stashed. Such a packet may follow in this call, and a callback for it may
+/// receive this message, and so release the payload, before deliver() has told the provider that it stays.
 std::uint32_t Receives::keep(Peer& peer, const Packet& packet) noexcept {
   const bool may_stay = !peer.has_early && peer.device == delivering_;
   const std::uint32_t answer = store_.keep(peer, packet, may_stay);
   return answer == STRIA_DELIVERED_LATER ? comes_later(peer, packet) : answer;
 }
 
-/// The message was counted, and matched or not, and its sender stands still while it writes it: it comes
-/// again.
+/// Takes back the arrival of a message, matched or not, whose sender stands still while it writes it: the
+/// provider delivers it again.
 std::uint32_t Receives::comes_later(Peer& peer, const Packet& packet) noexcept {
   --peer.recv_sequence;
   store_.eager().undo_arrival(peer, packet.bytes);
   return STRIA_DELIVERED_LATER;
 }
 
-/// The message that the receive had matched did not come whole. A part of it may be in the receive's memory:
-/// a shorter message of another source would leave that behind its own bytes.
+/// A matched message did not come whole. is_late false: the sender is gone, and the receive fails. true: the
+/// sender stands still, and the receive is put back for this sender alone, as its memory may hold a part that
+/// a shorter message of another source would leave behind its own bytes. Returns !is_late.
 bool Receives::not_whole(PostedRecv& posted, Peer& peer, const Packet& packet, bool is_late) noexcept {
   if (!is_late) {
     cut_short(*Request::of(posted), peer, packet);
@@ -275,7 +279,7 @@ bool Receives::not_whole(PostedRecv& posted, Peer& peer, const Packet& packet, b
   if (request.callback != nullptr) {
     stria_info_t info;
     describe_eager(info, peer, packet, received);
-    copy_info(request.info, info);  // for who asks the request
+    copy_info(request.info, info);  // for a later test of the request
     call_back(request, info);
   } else {
     describe_eager(request.info, peer, packet, received);
@@ -290,8 +294,8 @@ void Receives::cut_short(Request& request, Peer& peer, const Packet& packet) noe
   tag::cut_short(request, peer, fail_);
 }
 
-// The receive that is being started is younger than all that are posted, and none of those wanted the
-// message. What came before it and was announced, or is kept, may be one that it accepts, too.
+// Whether the receive that is being started takes the message. It is younger than all posted receives, and
+// none of those matched. Nothing may wait in the unexpected queue: the receive may match that first.
 inline bool Receives::takes_at_once(const Peer& peer, const transport::Header& header) const noexcept {
   return starting_.recv != nullptr && starting_.source == &peer && starting_.recv->match.tag == header.tag &&
          store_.queue().size() == 0;
@@ -328,8 +332,8 @@ void Receives::arrive_announcement(Peer& peer, const Packet& packet) noexcept {
     fail_(peer, Status::invalid);
     return;
   }
-  // The key is for the link that the peer announces by. Where ours is another one, by a device of its own,
-  // the key means nothing there.
+  // The key is valid for the link that the announcement came by. If this side's main link to the peer is by
+  // another device, the key is of no use there.
   if (peer.device != delivering_) [[unlikely]]
     announced.key.bytes = 0;
   store_.top_up(peer);
@@ -342,14 +346,15 @@ void Receives::arrive_announcement(Peer& peer, const Packet& packet) noexcept {
   Request& request = *Request::of(*posted);
   request.info.tag = packet.header->tag;
   request.info.immediate = packet.header->immediate;
-  stria_payload_t memory;  // out of the body that the rendezvous takes over
+  stria_payload_t memory;  // a copy: the rendezvous reuses the request's body, in which *posted lies
   transport::copy_payload(memory, posted->memory);
   start_rendezvous(request, peer, announced, memory);
 }
 
-// What came last may be all that its caller waits for. Of what comes next, which would go to the unexpected
-// queue and be copied twice, the receive may be there at the next call; and a caller that lets others go on
-// by its next send does not copy their messages before it.
+// Delivers an eager message that is in its turn and within its credit. After a message that a receive took,
+// the provider goes on only if another receive is posted or being started. Else the caller comes first: it
+// may have all that it waits for, and it may post the next message's receive, which saves a copy by way of
+// the unexpected queue. Its next send, for which peers may wait, is not delayed by copying their messages.
 [[gnu::always_inline]] inline std::uint32_t Receives::arrive_next(Peer& peer, const Packet& packet,
                                                                   const Device& device) noexcept {
   ++peer.recv_sequence;
@@ -359,16 +364,16 @@ void Receives::arrive_announcement(Peer& peer, const Packet& packet) noexcept {
       store_.eager().consumed_on_arrival(peer, packet.bytes);
       if (!finish_at_once(peer, packet)) [[unlikely]]
         return STRIA_DELIVERED_LATER;
-      return told(posted_.size() != 0);
+      return go_on_bit(posted_.size() != 0);
     }
     delivering_ = device.number;
     (void)store_.eager().arrived(peer, packet.bytes);
-    return told(true) | keep(peer, packet);
+    return go_on_bit(true) | keep(peer, packet);
   }
   store_.eager().consumed_on_arrival(peer, packet.bytes);
   if (!finish_eager(*posted, peer, packet)) [[unlikely]]
     return STRIA_DELIVERED_LATER;
-  return told(posted_.size() != 0 || starting_.recv != nullptr);
+  return go_on_bit(posted_.size() != 0 || starting_.recv != nullptr);
 }
 
 std::uint32_t Worker::on_deliver(void* self, void* of, const stria_packet_t* packet) noexcept {
@@ -382,10 +387,10 @@ std::uint32_t Worker::on_deliver(void* self, void* of, const stria_packet_t* pac
     return worker.receives_.arrive_next(peer, *packet, device);
   worker.receives_.set_delivering(device.number);
   const std::uint32_t answer = worker.deliver(peer, *packet, device);
-  // Behind an eager message that was placed the caller comes first, as behind any other.
+  // After a placed eager message, too, the provider goes on only if a receive is posted (arrive_next()).
   const bool is_placed_eager =
       (packet->buffered & STRIA_PACKET_PLACED) != 0 && header.kind == static_cast<std::uint8_t>(Kind::eager);
-  return told(!is_placed_eager || worker.receives_.has_posted()) | answer;
+  return go_on_bit(!is_placed_eager || worker.receives_.has_posted()) | answer;
 }
 
 }  // namespace stria::tag

@@ -18,11 +18,11 @@ namespace stria::tag {
 
 /// A provider's device under a worker.
 struct Device {
-  Worker* worker;       ///< for the upcalls of the provider, whose `self` the device is
+  Worker* worker;       ///< for the provider's upcalls, which get this Device as `self`
   std::uint8_t number;  ///< place among the worker's devices
   std::uint8_t index;   ///< place among all devices of the provider
   const stria_provider_t* provider;
-  const transport::HotOps* ops;  ///< the provider's
+  const transport::HotOps* ops;  ///< the provider's data-path functions
   stria_device_t* handle = nullptr;
   stria_sink_t sink;
   std::string label;               ///< for messages: the provider's name, and the index where it has several
@@ -43,7 +43,7 @@ class Devices {
  public:
   /// Opens all devices that can be opened, and makes the worker's address. `upcalls` has the functions that
   /// each device's sink gets. Errors: invalid (there are more devices than a worker may have; none is
-  /// opened); else why not a single device could be opened.
+  /// opened); io_error (no device could be opened; the text has the reason of each).
   Result<void> open(Context& context, Worker& worker, std::uint64_t worker_id, const stria_sink_t& upcalls);
   /// Closes all devices. Until the deadline, which is the same for all of them, they may send what they still
   /// have.
@@ -56,7 +56,7 @@ class Devices {
   /// The worker's address: the parts of all devices.
   const std::vector<std::byte>& address() const noexcept { return address_; }
 
-  /// Makes a round of progress of each device, with this budget for each. Returns how many events they
+  /// Calls progress of each device, with a budget of `budget` events for each. Returns the number of events
   /// handled.
   unsigned progress(unsigned budget) const noexcept {
     unsigned handled = 0;
@@ -64,10 +64,10 @@ class Devices {
       handled += poll->progress(poll->device, budget);
     return handled;
   }
-  /// Has each device look whether its peers live. Upcalls that this causes end requests.
+  /// Has each device check whether its peers are alive. Upcalls that this causes end requests.
   void check() const noexcept;
-  /// Arms all devices. ok: each makes its event descriptor readable when something comes. Else the answer of
-  /// the first device that does not.
+  /// Arms all devices. ok: each makes its event descriptor readable when something comes. Else the status of
+  /// the first device that refuses; the devices after it are not armed.
   Status arm() const noexcept;
   /// The event descriptors of all devices; empty when a device has none. Throws bad_alloc.
   std::vector<int> event_fds() const;

@@ -58,6 +58,7 @@ void report_unknown(const VariableGroups& groups, Tables builtins) {
       return !group.empty() && std::string_view(group.front().name).starts_with(prefix);
     });
   };
+  // Of a provider in a folder that is not in use only the prefix of its variables is known.
   report_unknown_variables(groups, [&](std::string_view name) {
     const Config choice = provider_choice();
     const std::string& path = choice.text("STRIA_PROVIDER_PATH");

@@ -27,7 +27,7 @@ void LateReceives::wait_for_rest(Unexpected& entry, const stria_payload_t& memor
 unsigned LateReceives::take(Peer& peer, Status why) noexcept {
   unsigned ended = 0;
   // A callback may add late receives, or end others, so the list is searched anew after each one. A sender
-  // writes one message at a time.
+  // writes one message at a time, so at most one of the peer's receives still waits for its rest.
   const auto next = [&]() -> LateRecv* {
     peer.has_late = false;
     for (LateRecv* late = late_.front(); late != nullptr; late = late_.next(late)) {

@@ -26,7 +26,8 @@ Status Sends::send(Peer& peer, const stria_send_t& send, stria_request_t* reques
 
 Status Sends::send_immediate(Peer& peer, const stria_send_t& send, const stria_payload_t& memory) noexcept {
   if (peer.state != Peer::State::up) {
-    const Status connected = peers_.connect(peer);  // or whoever asks again would ask for ever
+    // Else a caller that retries on no_resource would retry for ever.
+    const Status connected = peers_.connect(peer);
     return connected == Status::ok ? Status::no_resource : connected;
   }
   const bool can = peer.pending.empty() && (send.flags & STRIA_SEND_SYNCHRONOUS) == 0;
@@ -36,7 +37,9 @@ Status Sends::send_immediate(Peer& peer, const stria_send_t& send, const stria_p
   return sent == Status::unsupported ? Status::no_resource : sent;
 }
 
-// no_resource: nothing changed. unsupported: too long, or for the credit left; to be announced.
+// no_resource: nothing changed. unsupported: to be announced, as it is longer than the eager limit or the
+// credit, as there is no room for a message of its length (kWaitForRoomMax), or because that is faster
+// (is_announced()).
 Status Sends::send_eager(Peer& peer, const Header& header, const stria_payload_t& memory) noexcept {
   const auto bytes = static_cast<std::uint64_t>(memory.length);
   if (!eager::Sender::admits(peer, bytes)) return Status::unsupported;
@@ -45,7 +48,7 @@ Status Sends::send_eager(Peer& peer, const Header& header, const stria_payload_t
   return sender_.send(peer, header, memory);
 }
 
-// By a request. `full`: there was no room for it, and it waits.
+// Sends with a request. `full`: the eager path just had no room, so the message waits without another try.
 Status Sends::send_later(Peer& peer, const stria_send_t& send, const stria_payload_t& memory, bool full,
                          stria_request_t* request) noexcept {
   if (peer.state != Peer::State::up) {
@@ -75,7 +78,8 @@ Status Sends::send_later(Peer& peer, const stria_send_t& send, const stria_paylo
   return started;
 }
 
-// ok: gone, the request is not needed. in_progress: announced. no_resource: nothing changed.
+// ok: sent, the operation has ended. in_progress: announced, or sent as a synchronous message, whose match is
+// awaited. no_resource: nothing changed.
 Status Sends::start(Peer& peer, Request& request) noexcept {
   rndv::SendOp& op = request.body.send;
   const bool announced = op.state == rndv::Operation::State::announce;

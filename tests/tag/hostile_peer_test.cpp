@@ -81,7 +81,7 @@ TEST_F(HostilePeer, cannot_end_a_key_by_its_only_link) {
   testing::internal::CaptureStderr();
   packet(wire::Kind::end_key, 0, 0);
   const std::string log = testing::internal::GetCapturedStderr();
-  EXPECT_NE(log.find("worker 0xbad sent the end of a key that it does not have (kind 15, 0 bytes)"),
+  EXPECT_NE(log.find("worker 0xbad sent the end of a key that it was not given (kind 15, 0 bytes)"),
             std::string::npos)
       << log;
 }

@@ -1,8 +1,8 @@
 // How links come up: the worker's calls of connect(), dials that are under way, and guests at the door.
 //
 // When two devices dial each other at the same time, the connection of the device with the smaller worker id
-// counts. The other device's connection waits at that device's door, and is taken if the first comes to
-// nothing.
+// counts. The other device's connection waits at the door of the device with the smaller id, and is taken if
+// that device's own dial fails.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ class Peers {
 
   Result<void> open(const PortRange& ports) { return door_.open(ports, door_token_, dialling_by_.token); }
   std::uint16_t port() const noexcept { return door_.port(); }
-  /// Sets the addresses of this host: `own`, by which those of a peer are put in order, and of these the
-  /// `usable` ones, which peers may use.
+  /// Sets the addresses of this host. `own`: by which a peer's addresses are ordered (order_candidates()).
+  /// `usable`: those of them that peers may use.
   void know(std::vector<OwnAddress> own, std::vector<OwnAddress> usable) noexcept {
     own_ = std::move(own);
     bulk_dials_.know(std::move(usable));
@@ -51,7 +51,7 @@ class Peers {
   void step() noexcept;
   /// Begins the bulk connections of the links in Shared::want_bulk. Makes upcalls.
   void make_bulk() noexcept;
-  /// Takes the links in Shared::lost up, and advances all reconnections. Makes upcalls.
+  /// Begins to reconnect the links in Shared::lost, and advances all reconnections. Makes upcalls.
   void connect_anew() noexcept;
   /// Drops all that refers to a link whose memory is about to go.
   void forget(const Link& link) noexcept;

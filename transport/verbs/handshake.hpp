@@ -19,8 +19,8 @@ class Handshake {
   struct Params {
     std::uint64_t worker_id;
     std::vector<std::byte> secret;
-    std::uint16_t credits;
-    std::uint32_t eager_bytes;
+    std::uint16_t credits;      ///< packets that the peer may have in flight on a link
+    std::uint32_t eager_bytes;  ///< payload bytes that a receive buffer of this side holds
     /// Most reads that the adapter serves, or has under way, at once on a queue pair.
     std::uint32_t max_reads;
   };
