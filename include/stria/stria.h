@@ -23,7 +23,7 @@
 /* Before 1.0 a new minor version may change this interface, and the library has another soname then; a new
  * patch version never does. CMake and pkg-config take the version from these lines. */
 #define STRIA_VERSION_MAJOR 0
-#define STRIA_VERSION_MINOR 2
+#define STRIA_VERSION_MINOR 3
 #define STRIA_VERSION_PATCH 0
 
 #ifdef __cplusplus
@@ -64,7 +64,7 @@ STRIA_API const char* stria_last_error(void);
 /* The status that the text explains; STRIA_OK as long as no call of this thread failed. A program that looks
  * at a status later, when other calls may have failed, compares it with this one first. */
 STRIA_API stria_status_t stria_last_error_status(void);
-/* "0.2.0": the library's own version, to compare with STRIA_VERSION_*. */
+/* "0.3.0": the library's own version, to compare with STRIA_VERSION_*. */
 STRIA_API const char* stria_version(void);
 
 /* ---- opaque objects ---- */

@@ -53,7 +53,7 @@ template <class T, auto Close>
 using Handle = std::unique_ptr<T, Closer<Close>>;
 }  // namespace detail
 
-/// The library's version at run time, "0.2.0".
+/// The library's version at run time, "0.3.0".
 inline std::string version() {
   return stria_version();
 }
