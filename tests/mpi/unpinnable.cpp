@@ -2,6 +2,7 @@
 // (tests/unpinnable.hpp), contiguous and strided, around the thresholds, with every byte checked. Run in each
 // rendezvous scheme, near and far.
 //   --memory=secret   memfd_secret, whole buffers and parts of them, at the sender, the receiver, and both
+//   --memory=mapped   the same at one side, and at the other one memory of MPI_Alloc_mem, which peers map
 //   --memory=page     a page of a driver's kind in the middle of a message
 //   --memory=all      the kernel refuses all memory, after a first message of which it refuses none
 #include "tests/unpinnable.hpp"
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "tests/mpi/harness.hpp"
+#include "tests/mpi/tool_interface.hpp"
 
 namespace {
 
@@ -137,6 +139,32 @@ void secret_memory(const Session& session) {
   }
 }
 
+void beside_mapped_memory(const Session& session) {
+  Memory memory;
+  need(session, memory.is_whole(), memory.why());
+  void* made = nullptr;
+  expect_equal(MPI_Alloc_mem(kRoom, MPI_INFO_NULL, &made), MPI_SUCCESS, "MPI_Alloc_mem");
+  auto* const mapped = static_cast<std::byte*>(made);
+  ToolInterface tool;
+  const auto by_loads = [&] {
+    return tool.performance("pml_stria_received_mapped", MPI_T_PVAR_CLASS_COUNTER);
+  };
+  const auto before = by_loads();
+  std::uint64_t key = 0, out_of_it = 0;
+  for (const std::uint64_t bytes : {300000U, 700000U})
+    for (const Kind kind : {kSecret, kMixed})
+      for (unsigned rows = 0; rows < 4; ++rows)
+        for (const int mapping : {0, 1}) {
+          step(text(bytes, " bytes, kind ", kind, ", rows ", rows, ", mapped memory on rank ", mapping));
+          out_of_it += mapping == 0 ? 1 : 0;
+          exchange(session, session.rank == mapping ? mapped : memory.at(kind), bytes,
+                   (rows & (session.rank == 0 ? 1U : 2U)) != 0, ++key);
+        }
+  if (session.rank == 1 && before)
+    expect_equal(*by_loads() - *before, out_of_it, "messages out of mapped memory that were loaded");
+  MPI_Free_mem(made);
+}
+
 void page_of_a_driver(const Session& session) {
   const std::byte* const page = stria::test::time_page();
   need(session, page != nullptr, "this process has no [vvar] mapping");
@@ -182,6 +210,7 @@ int main(int argc, char** argv) {
   Session session(argc, argv, "unpinnable");
   const std::string memory = session.options.get("memory", "secret");
   if (memory == "secret") secret_memory(session);
+  if (memory == "mapped") beside_mapped_memory(session);
   if (memory == "page") page_of_a_driver(session);
   if (memory == "all") all_memory(session);
   return session.finish();

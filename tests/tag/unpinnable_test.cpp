@@ -44,7 +44,8 @@ class Unpinnable : public testing::TestWithParam<std::tuple<const char*, const c
     in_two_processes({{"STRIA_RNDV_SCHEME", std::get<0>(GetParam())},
                       {"STRIA_SHM_DISTANCE", std::get<1>(GetParam())},
                       {"STRIA_EAGER_LIMIT", "16K"},
-                      {"STRIA_RNDV_PATIENCE", "0"}},
+                      {"STRIA_RNDV_PATIENCE", "0"},
+                      {"STRIA_RNDV_SHARE", "on"}},
                      body);
   }
   /// Of the scheme's own way.
@@ -171,6 +172,53 @@ TEST_P(Unpinnable, a_page_of_a_driver_in_the_middle_of_a_message_arrives_with_it
 
 INSTANTIATE_TEST_SUITE_P(Ways, Unpinnable,
                          testing::Combine(testing::Values("auto", "get", "pipeline"),
+                                          testing::Values("near", "far")),
+                         [](const auto& one) {
+                           return std::string(std::get<0>(one.param)) + "_" + std::get<1>(one.param);
+                         });
+
+/// Scheme, distance. Memory of stria_mem_alloc(), which the peer has mapped, beside memory that it cannot
+/// reach.
+class UnpinnableMapped : public Unpinnable {};
+
+TEST_P(UnpinnableMapped, messages_between_it_and_memory_of_stria_mem_alloc_arrive_whole) {
+  run([](const Member& member) -> Missing {
+    const Memory memory;
+    if (!member.agree(memory.is_whole())) return "secret memory: " + memory.why();
+    void* made = nullptr;
+    EXPECT_EQ(stria_mem_alloc(member.context, kRoom, &made), STRIA_OK) << stria_last_error();
+    auto* const mapped = static_cast<std::byte*>(made);
+    const auto by_loads = [&] {
+      const stria_counters_t all = member.counters();
+      return std::array{all.received_mapped, all.received_mapped_both};
+    };
+    const bool free = member.is_first || scheme() == "auto";  // the receiver knows the way, if it is forced
+    std::uint64_t seed = 0;
+    for (const std::size_t bytes : {std::size_t{20000}, kLongest})
+      for (const Kind other : {kSecret, kMixed})
+        for (const unsigned rows : {1u, 2u}) {
+          SCOPED_TRACE(testing::Message() << bytes << " bytes, kind " << other << ", rows " << rows);
+          const bool in_rows = (rows & (member.is_first ? 1u : 2u)) != 0;
+          // The receiver loads out of mapped memory, and stores into its own, which it may.
+          auto before = by_loads();
+          member.exchange(member.is_first ? mapped : memory.at(other), bytes, in_rows, ++seed);
+          EXPECT_TRUE(free || by_loads()[0] == before[0] + 1) << by_loads()[0] - before[0] << " mapped";
+          // With memory that is mapped at the receiver alone nothing is loaded.
+          member.exchange(member.is_first ? memory.at(other) : mapped, bytes, in_rows, ++seed);
+          before = by_loads();
+          member.exchange(mapped, bytes, in_rows, ++seed);
+          const std::size_t which = scheme() == "both" ? 1 : 0;
+          EXPECT_TRUE(free || by_loads()[which] == before[which] + 1)
+              << by_loads()[0] - before[0] << " mapped, " << by_loads()[1] - before[1] << " by both";
+          if (testing::Test::HasFailure()) return {};
+        }
+    EXPECT_EQ(stria_mem_free(member.context, made), STRIA_OK);
+    return {};
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, UnpinnableMapped,
+                         testing::Combine(testing::Values("auto", "get", "both"),
                                           testing::Values("near", "far")),
                          [](const auto& one) {
                            return std::string(std::get<0>(one.param)) + "_" + std::get<1>(one.param);
