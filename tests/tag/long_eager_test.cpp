@@ -10,7 +10,8 @@ namespace {
 
 class LongEager : public ShmPair {
  protected:
-  explicit LongEager(const ShmTeam::Variables& variables = {}) : ShmPair(variables) {
+  explicit LongEager(const ShmTeam::Variables& variables = {{{"STRIA_SHM_DISTANCE", "near"}}})
+      : ShmPair(variables) {
     // The first messages may send no more than the first grant.
     for (int i = 0; i < 40; ++i) goes_at_once(bytes_of(4000));
   }
