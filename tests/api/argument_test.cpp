@@ -2,7 +2,6 @@
 // nothing. Missing ones; objects of another worker; flags, modes and classes without a meaning; packed keys
 // of another length; counts that no memory holds.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <cstdint>
 #include <cstring>
@@ -350,23 +349,6 @@ TEST_F(Arguments, of_a_packed_key_that_is_cut_short_or_has_bytes_behind_it) {
   packed[1] = 9;  // parts
   stria_key_t* opened = nullptr;
   EXPECT_EQ(stria_key_open(endpoint, packed, bytes, &opened), STRIA_ERR_INVALID);
-}
-
-TEST(Reasons, name_a_provider_once) {
-  ASSERT_EQ(stria_config_set("STRIA_PROVIDERS", "shm", "test"), STRIA_OK);
-  stria_context_t* context = nullptr;
-  ASSERT_EQ(stria_context_open(nullptr, &context), STRIA_OK) << stria_last_error();
-  rlimit usual{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
-  const rlimit none{0, usual.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-  stria_worker_t* worker = nullptr;
-  EXPECT_EQ(stria_worker_open(context, nullptr, &worker), STRIA_ERR_IO);
-  const std::string text = stria_last_error();
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
-  EXPECT_NE(text.find("shm: "), std::string::npos) << text;
-  EXPECT_EQ(text.find("shm: "), text.rfind("shm: ")) << text;
-  EXPECT_EQ(stria_context_close(context), STRIA_OK);
 }
 
 }  // namespace
