@@ -1,5 +1,6 @@
 // Closing a worker whose messages both ends have completed waits for nothing, whatever the peer does then: it
-// may compute for long and never come back to its own worker. Over shm, between two processes.
+// may compute for long and never come back to its own worker. Between two processes, over shm or over the
+// provider that STRIA_TEST_PROVIDER names.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -84,14 +85,14 @@ class CloseSoon : public ::testing::TestWithParam<std::tuple<const char*, const 
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       bool good = false;
       {
-        ProcessSide side(up_[1], down_[0]);
+        ProcessSide side(up_[1], down_[0], provider_under_test());
         good = theirs(side);
         say(up_[1]);
         hear(down_[0]);
       }
       ::_exit(good && !::testing::Test::HasFailure() ? 0 : 1);
     }
-    auto side = std::make_unique<ProcessSide>(down_[1], up_[0]);
+    auto side = std::make_unique<ProcessSide>(down_[1], up_[0], provider_under_test());
     EXPECT_TRUE(ours(*side));
     hear(up_[0]);
     const auto begin = Clock::now();

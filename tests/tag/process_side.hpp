@@ -1,5 +1,5 @@
-// One of two processes that exchange their addresses through pipes: a worker on shm and an endpoint to the
-// other.
+// One of two processes that exchange their addresses through pipes: a worker on one provider, which is shm
+// unless a test says otherwise, and an endpoint to the other.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,15 +7,22 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 
 #include "stria/stria.h"
 
 namespace stria::test {
 
+/// The provider that the environment asks for, of tests that hold for several; else shm.
+inline const char* provider_under_test() {
+  const char* const asked = std::getenv("STRIA_TEST_PROVIDER");
+  return asked != nullptr ? asked : "shm";
+}
+
 struct ProcessSide {
   /// Variables of the configuration are set before. Errors are the test's.
-  ProcessSide(int out, int in) {
-    EXPECT_EQ(stria_config_set("STRIA_PROVIDERS", "shm", "test"), STRIA_OK);
+  ProcessSide(int out, int in, const char* provider = "shm") {
+    EXPECT_EQ(stria_config_set("STRIA_PROVIDERS", provider, "test"), STRIA_OK) << stria_last_error();
     EXPECT_EQ(stria_context_open(nullptr, &context), STRIA_OK) << stria_last_error();
     EXPECT_EQ(stria_worker_open(context, nullptr, &worker), STRIA_OK) << stria_last_error();
     std::array<char, STRIA_ADDRESS_MAX> mine{}, theirs{};
