@@ -1,4 +1,4 @@
-// Chooses which transport and device of UCX a device of the uct provider opens.
+// Finds the transport and device of UCX that the user names. Where none is named: unserved.hpp.
 #pragma once
 
 #include <uct/api/uct.h>
@@ -9,9 +9,6 @@
 #include <vector>
 
 namespace stria::uct {
-
-/// The transport that is used when the user names none: one that no other provider of stria serves better.
-inline constexpr std::string_view kDefaultTransport = "tcp";
 
 /// The index of the resource to open among the `resources` of a memory domain; -1: none fits. With an empty
 /// `device` any device of the transport fits; a loopback device, which reaches no other host, is chosen only

@@ -82,7 +82,9 @@ Result<void> Device::start(const Settings& settings) {
     if (auto joins = joiner_.open(); !joins) return joins;
   if (auto made = make_address(); !made) return made;
   if (auto made = make_events(); !made) return made;
-  report(settings.transport.empty());
+  report(settings.transport.empty()
+             ? "STRIA_UCT_TRANSPORT is empty, and no other provider of stria drives this"
+             : "named by STRIA_UCT_TRANSPORT");
   return {};
 }
 
@@ -122,22 +124,21 @@ Result<void> Device::make_events() {
   return {};
 }
 
-void Device::report(bool chosen) const {
+void Device::report(std::string_view why) const {
   const Limits& limits = shared_.limits;
   shared_.services->log(
-      2,
-      fmt::format("uct: {}/{}{}, short packets up to {} B, buffered ones up to {} B, out of memory up to {} "
-                  "B, {}, {}, {}",
-                  interface_->transport(), interface_->device(),
-                  chosen ? ", as STRIA_UCT_TRANSPORT is empty and no other provider of stria drives it" : "",
-                  limits.short_max, limits.eager_max, limits.zcopy_max,
-                  limits.atomics ? "keys, gets, puts and atomics"
-                  : limits.puts  ? "keys, gets and puts"
-                  : limits.keys  ? "keys and gets"
-                                 : "no keys",
-                  limits.wakes ? "can sleep" : "cannot sleep",
-                  limits.tells_failures ? "tells when a peer fails" : "peers are watched by the kernel")
-          .c_str());
+      2, fmt::format(
+             "uct: {}/{} ({}), short packets up to {} B, buffered ones up to {} B, out of memory up to {} "
+             "B, {}, {}, {}",
+             interface_->transport(), interface_->device(), why, limits.short_max, limits.eager_max,
+             limits.zcopy_max,
+             limits.atomics ? "keys, gets, puts and atomics"
+             : limits.puts  ? "keys, gets and puts"
+             : limits.keys  ? "keys and gets"
+                            : "no keys",
+             limits.wakes ? "can sleep" : "cannot sleep",
+             limits.tells_failures ? "tells when a peer fails" : "peers are watched by the kernel")
+             .c_str());
 }
 
 void Device::capabilities(transport::Capabilities& out) const noexcept {

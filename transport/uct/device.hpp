@@ -59,9 +59,8 @@ class Device {
   Result<void> start(const Settings& settings);
   Result<void> make_address();
   Result<void> make_events();
-  /// Logs which transport and which paths the device uses. `chosen`: the provider chose the transport, not
-  /// the user.
-  void report(bool chosen) const;
+  /// Logs which transport and which paths the device uses. `why`: why it is this transport.
+  void report(std::string_view why) const;
   void disarm() noexcept;
   void leave(int timeout_ms) noexcept;
 

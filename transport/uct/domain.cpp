@@ -33,6 +33,25 @@ void leave_out_cache(void* config) noexcept {
     if (uct_config_modify(config, name, "direct") == UCS_OK) return;
 }
 
+/// Opens a memory domain, with UCX's cache of registrations off. Null: UCX does not open it.
+uct_md_h open_domain(uct_component_h component, const char* name) noexcept {
+  uct_md_config_t* config = nullptr;
+  if (uct_md_config_read(component, nullptr, nullptr, &config) != UCS_OK) return nullptr;
+  const UctConfig held(config);
+  leave_out_cache(config);
+  uct_md_h out = nullptr;
+  return uct_md_open(component, name, config, &out) == UCS_OK ? out : nullptr;
+}
+
+/// The transports and devices of a memory domain; empty also when UCX does not list them.
+std::vector<uct_tl_resource_desc_t> resources_of(uct_md_h domain) {
+  uct_tl_resource_desc_t* list = nullptr;
+  unsigned count = 0;
+  if (uct_md_query_tl_resources(domain, &list, &count) != UCS_OK || list == nullptr) return {};
+  const Resources held(list);
+  return {list, list + count};
+}
+
 }  // namespace
 
 Error failure(ucs_status_t status, const std::string& what) {
@@ -40,18 +59,34 @@ Error failure(ucs_status_t status, const std::string& what) {
           fmt::format("uct: {}: {}", what, ucs_status_string(status))};
 }
 
-Result<std::unique_ptr<Domain>> Domain::find(const Settings& settings) {
+Result<std::vector<uct_tl_resource_desc_t>> Domain::list_all() {
+  uct_component_h* list = nullptr;
+  unsigned count = 0;
+  if (const ucs_status_t status = uct_query_components(&list, &count); status != UCS_OK)
+    return failure(status, "UCX lists no components");
+  const Components components(list);
+  std::vector<uct_tl_resource_desc_t> out;
+  for (const uct_component_h component : std::span(list, count))
+    for (const uct_md_resource_desc_t& domain : domains_of(component)) {
+      const uct_md_h opened = open_domain(component, domain.md_name);
+      if (opened == nullptr) continue;
+      const std::vector<uct_tl_resource_desc_t> all = resources_of(opened);
+      out.insert(out.end(), all.begin(), all.end());
+      uct_md_close(opened);
+    }
+  return out;
+}
+
+Result<std::unique_ptr<Domain>> Domain::find(const Wanted& wanted) {
   uct_component_h* list = nullptr;
   unsigned count = 0;
   if (const ucs_status_t status = uct_query_components(&list, &count); status != UCS_OK)
     return failure(status, "UCX lists no components");
   const Components components(list);
   std::unique_ptr<Domain> made(new Domain);
-  made->transport_ = settings.transport.empty() ? std::string(kDefaultTransport) : settings.transport;
+  made->transport_ = wanted.transport;
   for (unsigned i = 0; i < count; ++i) {
-    auto found = made->find_in(list[i], settings);
-    if (!found) return std::move(found).error();
-    if (!*found) continue;
+    if (!made->find_in(list[i], wanted)) continue;
     made->component_ = list[i];
     made->read_abilities();
     return made;
@@ -59,7 +94,7 @@ Result<std::unique_ptr<Domain>> Domain::find(const Settings& settings) {
   return Error{
       Status::unsupported,
       fmt::format("uct: UCX has no transport {}{}{} here (STRIA_UCT_TRANSPORT, STRIA_UCT_DEVICE); it has: {}",
-                  made->transport_, settings.device.empty() ? "" : " on device ", settings.device,
+                  made->transport_, wanted.device.empty() ? "" : " on device ", wanted.device,
                   made->device_)};
 }
 
@@ -69,22 +104,12 @@ Domain::~Domain() {
 
 /// Looks in the component for a domain with the wanted transport and device. True: handle_ is that domain,
 /// opened. False: the resources that were found are appended to `device_`, for find()'s error message.
-Result<bool> Domain::find_in(uct_component_h component, const Settings& settings) {
+bool Domain::find_in(uct_component_h component, const Wanted& wanted) {
   for (const uct_md_resource_desc_t& domain : domains_of(component)) {
-    uct_md_config_t* config = nullptr;
-    if (uct_md_config_read(component, nullptr, nullptr, &config) != UCS_OK) continue;
-    const UctConfig held(config);
-    leave_out_cache(config);
-    if (uct_md_open(component, domain.md_name, config, &handle_) != UCS_OK) {
-      handle_ = nullptr;
-      continue;
-    }
-    uct_tl_resource_desc_t* list = nullptr;
-    unsigned count = 0;
-    if (uct_md_query_tl_resources(handle_, &list, &count) != UCS_OK || list == nullptr) count = 0;
-    const Resources resources(list);
-    const std::span<const uct_tl_resource_desc_t> all(list, count);
-    if (const int index = choose_resource(all, transport_, settings.device); index >= 0) {
+    handle_ = open_domain(component, domain.md_name);
+    if (handle_ == nullptr) continue;
+    const std::vector<uct_tl_resource_desc_t> all = resources_of(handle_);
+    if (const int index = choose_resource(all, transport_, wanted.device); index >= 0) {
       const uct_tl_resource_desc_t& chosen = all[static_cast<std::size_t>(index)];
       device_ = chosen.dev_name;
       type_ = chosen.dev_type;

@@ -1,5 +1,5 @@
-// The memory domain of UCX that has the transport and the device that the user asks for. A memory domain
-// registers memory, and unpacks the keys of peers.
+// The memory domain of UCX that has a certain transport and device. A memory domain registers memory, and
+// unpacks the keys of peers.
 #pragma once
 
 #include <uct/api/uct.h>
@@ -8,10 +8,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/refused_memory.hpp"
 #include "base/result.hpp"
-#include "transport/uct/settings.hpp"
+#include "transport/uct/device_list.hpp"
 
 namespace stria::uct {
 
@@ -20,9 +21,12 @@ Error failure(ucs_status_t status, const std::string& what);
 
 class Domain {
  public:
-  /// Finds and opens the domain. Errors: io_error, UCX lists no components; unsupported, no domain has the
-  /// transport and device: the text lists those that exist.
-  static Result<std::unique_ptr<Domain>> find(const Settings& settings);
+  /// Lists the transports and devices of all domains that UCX can open. Error: io_error.
+  static Result<std::vector<uct_tl_resource_desc_t>> list_all();
+  /// Finds and opens the domain of a transport, and of a device or, where `wanted` names none, of the first
+  /// device that reaches other hosts. Errors: io_error, UCX lists no components; unsupported, no domain has
+  /// the transport and device: the text lists those that exist.
+  static Result<std::unique_ptr<Domain>> find(const Wanted& wanted);
   ~Domain();
   Domain(const Domain&) = delete;
   Domain& operator=(const Domain&) = delete;
@@ -53,7 +57,7 @@ class Domain {
 
  private:
   Domain() = default;
-  Result<bool> find_in(uct_component_h component, const Settings& settings);
+  bool find_in(uct_component_h component, const Wanted& wanted);
   void read_abilities() noexcept;
 
   uct_component_h component_ = nullptr;

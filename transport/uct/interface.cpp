@@ -9,6 +9,7 @@
 
 #include "base/format.hpp"
 #include "transport/uct/released.hpp"
+#include "transport/uct/unserved.hpp"
 
 namespace stria::uct {
 namespace {
@@ -28,9 +29,26 @@ const uct_iface_addr_t* interface_part(std::span<const std::byte> bytes) noexcep
 }  // namespace
 
 Result<std::unique_ptr<Interface>> Interface::open(const Settings& settings, const Calls& calls) {
+  const bool joins = settings.join_endpoints;
+  if (!settings.transport.empty()) return open_named({settings.transport, settings.device}, joins, calls);
+  const auto all = Domain::list_all();
+  if (!all) return all.error();
+  std::unique_ptr<Interface> out;
+  const auto opened = open_unserved(*all, settings.device, [&](const Wanted& candidate) -> Result<void> {
+    auto made = open_named(candidate, joins, calls);
+    if (!made) return std::move(made).error();
+    out = *std::move(made);
+    return {};
+  });
+  if (!opened) return opened.error();
+  return out;
+}
+
+Result<std::unique_ptr<Interface>> Interface::open_named(const Wanted& wanted, bool joins,
+                                                         const Calls& calls) {
   std::unique_ptr<Interface> made(new Interface);
-  made->joins_if_it_can_ = settings.join_endpoints;
-  auto domain = Domain::find(settings);
+  made->joins_if_it_can_ = joins;
+  auto domain = Domain::find(wanted);
   if (!domain) return std::move(domain).error();
   made->domain_ = *std::move(domain);
   if (auto started = made->start(calls); !started) return std::move(started).error();

@@ -65,7 +65,8 @@ class Interface {
     /// The endpoint cannot be used any more.
     void (*failed)(void* self, uct_ep_h endpoint, ucs_status_t why) noexcept;
   };
-  /// Opens the transport and device of `settings`. Errors: unsupported, unreachable or io_error; the text
+  /// Opens the transport and device of `settings`; if they name no transport, the best one that no other
+  /// provider of stria serves (unserved.hpp). Errors: unsupported, unreachable or io_error; the text
   /// names what failed and what UCX says.
   static Result<std::unique_ptr<Interface>> open(const Settings& settings, const Calls& calls);
   ~Interface();
@@ -103,6 +104,7 @@ class Interface {
 
  private:
   Interface() = default;
+  static Result<std::unique_ptr<Interface>> open_named(const Wanted& wanted, bool joins, const Calls& calls);
   std::string name() const { return transport() + "/" + device(); }
   Result<void> start(const Calls& calls);
   Result<void> open_handle();

@@ -10,7 +10,8 @@ inline constexpr Variable kVariables[] = {
                   "The UCX transport to use, by the name that ucx_info -d prints (tcp, posix, rc_verbs), or "
                   "transport/device, or several of these with commas between them, which all are used: "
                   "tcp/eth0,tcp/eth1. Hosts name the same transports in the same order. "
-                  "Empty: tcp, the only one that no other provider of stria serves better."),
+                  "Empty: the best network that no other provider of stria serves, such as dc_mlx5, and no "
+                  "device of this provider where UCX has none such."),
     text_variable(
         Level::user, "STRIA_UCT_DEVICE", "",
         "The device of each transport that STRIA_UCT_TRANSPORT names without one, by the name that ucx_info "

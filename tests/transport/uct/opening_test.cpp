@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/config.hpp"
+#include "base/log.hpp"
 #include "tests/contract/peer.hpp"
 #include "transport/device_config.hpp"
 #include "transport/services.hpp"
@@ -58,11 +59,28 @@ std::string refusal(const char* wanted, const char* device, std::uint32_t index 
   return why;
 }
 
-TEST(UctOpening, a_named_transport_and_device_are_used_and_tcp_when_none_is_named) {
+TEST(UctOpening, a_named_transport_and_device_are_used) {
   EXPECT_EQ(path("tcp", "lo"), "uct tcp/lo");
   EXPECT_EQ(path("posix", ""), "uct posix/memory");
-  EXPECT_TRUE(path("", "").starts_with("uct tcp/"));
-  EXPECT_EQ(path("", "lo"), "uct tcp/lo");
+}
+
+TEST(UctOpening, nothing_that_another_provider_serves_is_used_unless_it_is_named) {
+  for (const char* device : {"lo", "memory"}) {  // tcp and posix have these, and no other network does
+    const std::string why = refusal("", device);
+    for (const char* word : {"STRIA_UCT_TRANSPORT is empty", device, "tcp by tcp", "posix", "by shm",
+                             "name it, as in STRIA_UCT_TRANSPORT=tcp"})
+      EXPECT_NE(why.find(word), std::string::npos) << why << "\nlacks " << word;
+  }
+}
+
+TEST(UctOpening, a_line_says_what_is_used_and_why) {
+  testing::internal::CaptureStderr();
+  const log::Level before = log::level();
+  log::set_level(log::Level::info);
+  EXPECT_EQ(path("tcp", "lo"), "uct tcp/lo");
+  log::set_level(before);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("uct: tcp/lo (named by STRIA_UCT_TRANSPORT)"), std::string::npos) << said;
 }
 
 TEST(UctOpening, each_entry_of_a_list_is_a_device_by_its_index) {
