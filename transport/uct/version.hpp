@@ -15,7 +15,12 @@ namespace stria::uct {
 /// unsupported; the major or minor number differs, or `running` is no version.
 Result<void> check_version(std::string_view running, unsigned major, unsigned minor);
 
-/// Compares the UCX library that is loaded with the UCX headers of the build. Error: unsupported.
+/// Compares the folders of libuct and of libucp, which belong to one installation of UCX if they are equal.
+/// Error: unsupported; they differ.
+Result<void> check_folders(std::string_view uct, std::string_view ucp);
+
+/// Compares the UCX library that is loaded with the UCX headers of the build. The version is that of libucp,
+/// so libuct has to be beside it. Error: unsupported.
 Result<void> check_loaded_version();
 
 }  // namespace stria::uct

@@ -23,6 +23,18 @@ TEST(UctVersion, a_version_that_cannot_be_read_is_refused) {
     EXPECT_FALSE(check_version(text, 1, 13).has_value()) << text;
 }
 
+TEST(UctVersion, libuct_and_libucp_are_of_one_folder) {
+  EXPECT_TRUE(check_folders("/opt/ucx/lib", "/opt/ucx/lib"));
+  for (const auto& [uct, ucp] : {std::pair{"/usr/lib", "/opt/ucx/lib"}, std::pair{"/usr/lib", ""}}) {
+    const auto checked = check_folders(uct, ucp);
+    ASSERT_FALSE(checked) << uct << ' ' << ucp;
+    EXPECT_EQ(checked.error().status, Status::unsupported);
+    for (const char* word : {uct, ucp, "LD_LIBRARY_PATH"})
+      EXPECT_NE(checked.error().context.find(word), std::string::npos) << checked.error().context;
+  }
+  EXPECT_FALSE(check_folders("", "")) << "folders that are not known";
+}
+
 TEST(UctVersion, the_library_of_this_process_is_that_of_the_headers) {
   const auto checked = check_loaded_version();
   EXPECT_TRUE(checked.has_value()) << checked.error().context;

@@ -1,0 +1,31 @@
+// Keeps UCX from patching the C library when the provider is loaded.
+//
+// When libucs is loaded, it hands its options to libucm by ucm_set_global_opts(), and that writes jumps over
+// the first instructions of mmap(), munmap(), brk() and their like, so that UCX's cache of registrations sees
+// memory go away. The provider does without that cache. It is loaded into programs that may have threads
+// already, which may be in these functions meanwhile, and a program need not bear such hooks for it.
+//
+// So the provider exports the function, and libucs, which is loaded for it, calls it here: the dynamic linker
+// looks a name up in the library that was asked for first. The options are set as they are, only the hooks
+// are left for whoever asks UCX for them (ucm_set_event_handler), such as another user of UCX in this
+// process. Where that one loaded libucs before, this function is not called, and nothing changes.
+#include <dlfcn.h>
+#include <ucm/api/ucm.h>
+
+#include <utility>
+
+// Declared once more, for the visibility.
+extern "C" [[gnu::visibility("default")]] void ucm_set_global_opts(const ucm_global_config_t* options);
+
+extern "C" void ucm_set_global_opts(const ucm_global_config_t* options) {
+  const auto set =
+      reinterpret_cast<decltype(&ucm_set_global_opts)>(::dlsym(RTLD_NEXT, "ucm_set_global_opts"));
+  if (set == nullptr) return;  // UCX has its defaults then
+  // UCX installs hooks at the first call only. A copy of the options would be as long as those of the UCX of
+  // the build, and the version of this one is not checked yet. They are not constant: UCX has just read them.
+  auto& mode = const_cast<ucm_global_config_t*>(options)->mmap_hook_mode;
+  const auto asked = std::exchange(mode, UCM_MMAP_HOOK_NONE);
+  set(options);
+  mode = asked;
+  set(options);
+}
