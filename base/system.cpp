@@ -29,6 +29,13 @@ std::uint32_t namespace_of(const char* kind) noexcept {
   return ::stat(path, &about) == 0 ? static_cast<std::uint32_t>(about.st_ino) : 0;
 }
 
+std::string host_name() {
+  char name[256];
+  if (::gethostname(name, sizeof name) != 0) return {};
+  name[sizeof name - 1] = '\0';
+  return name;
+}
+
 std::uint64_t random_word() noexcept {
   std::uint64_t word = 0;
   while (word == 0) {

@@ -18,7 +18,9 @@ struct Head {
   std::uint64_t worker_id;
 };
 static_assert(sizeof(Head) == 16);
-static_assert(sizeof(Head) + std::size_t{STRIA_DEVICES_MAX} * (1 + kMostNameBytes + 1 + 2 + kMostPartBytes) <=
+constexpr std::size_t kPartHeadBytes = 1 + 1 + 2;  // of a part without a name
+static_assert(sizeof(Head) +
+                  std::size_t{STRIA_DEVICES_MAX} * (kPartHeadBytes + kMostNameBytes + kMostPartBytes) <=
               STRIA_ADDRESS_MAX);
 
 /// Takes the next part from the front of `rest`; false when that is malformed.
@@ -35,6 +37,17 @@ bool next_part(std::span<const std::byte>& rest, AddressPart& part) noexcept {
   part.bytes = rest.first(length);
   rest = rest.subspan(length);
   return true;
+}
+
+void append(std::vector<std::byte>& out, const AddressPart& part) {
+  out.push_back(static_cast<std::byte>(part.provider.size()));
+  const auto* name = reinterpret_cast<const std::byte*>(part.provider.data());
+  out.insert(out.end(), name, name + part.provider.size());
+  out.push_back(static_cast<std::byte>(part.device));
+  const auto length = static_cast<std::uint16_t>(part.bytes.size());
+  out.push_back(static_cast<std::byte>(length & 0xff));
+  out.push_back(static_cast<std::byte>(length >> 8));
+  out.insert(out.end(), part.bytes.begin(), part.bytes.end());
 }
 
 }  // namespace
@@ -76,24 +89,21 @@ std::span<const std::byte> ParsedAddress::part(std::string_view provider,
   return {};
 }
 
-std::vector<std::byte> make_address(std::uint64_t worker_id, std::span<const AddressPart> parts) {
+std::vector<std::byte> make_address(std::uint64_t worker_id, std::span<const AddressPart> parts,
+                                    std::string_view host) {
   Head head{{kMagic[0], kMagic[1], kMagic[2], kMagic[3]},
             wire::kVersion,
             static_cast<std::uint8_t>(parts.size()),
             {},
             worker_id};
   std::vector<std::byte> out(sizeof(head));
-  std::memcpy(out.data(), &head, sizeof(head));
-  for (const AddressPart& part : parts) {
-    out.push_back(static_cast<std::byte>(part.provider.size()));
-    const auto* name = reinterpret_cast<const std::byte*>(part.provider.data());
-    out.insert(out.end(), name, name + part.provider.size());
-    out.push_back(static_cast<std::byte>(part.device));
-    const auto length = static_cast<std::uint16_t>(part.bytes.size());
-    out.push_back(static_cast<std::byte>(length & 0xff));
-    out.push_back(static_cast<std::byte>(length >> 8));
-    out.insert(out.end(), part.bytes.begin(), part.bytes.end());
+  for (const AddressPart& part : parts) append(out, part);
+  const AddressPart of_host{{}, 0, std::as_bytes(std::span(host.substr(0, kMostHostBytes)))};
+  if (!host.empty() && out.size() + kPartHeadBytes + of_host.bytes.size() <= STRIA_ADDRESS_MAX) {
+    append(out, of_host);
+    ++head.parts;
   }
+  std::memcpy(out.data(), &head, sizeof(head));
   return out;
 }
 

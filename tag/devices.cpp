@@ -5,6 +5,7 @@
 #include "base/assert.hpp"
 #include "base/format.hpp"
 #include "base/log.hpp"
+#include "base/system.hpp"
 #include "tag/address.hpp"
 #include "tag/last_error.hpp"
 #include "transport/capabilities.hpp"
@@ -78,7 +79,7 @@ Result<void> Devices::open(Context& context, Worker& worker, std::uint64_t worke
   }
   if (devices_.empty())
     return Error{Status::io_error, fmt::format("no provider could be opened ({})", reasons)};
-  address_ = make_address(worker_id, parts);
+  address_ = make_address(worker_id, parts, host_name());
   STRIA_CHECK(address_.size() <= STRIA_ADDRESS_MAX, "the parts of all devices fit");
   return {};
 }

@@ -29,6 +29,7 @@ Result<Endpoint*> Peers::open(Worker& worker, const stria_endpoint_params_t& par
     for (const auto& device : devices_)
       if (const auto part = parsed->part(device->name(), device->index); !part.empty())
         parts.push_back({device->number, part});
+    if (const auto host = parsed->host(); !host.empty()) parts.push_back({kHostPart, host});
     peer.address = addresses_.keep(parts);
   }
   Endpoint* endpoint = free_endpoint_;
@@ -106,6 +107,10 @@ Peer* Peers::coming_by_other(const Device& device, std::uint64_t worker_id) noex
 
 Result<void> Peers::connect_new(Peer& peer, std::size_t first) {
   std::string reasons;
+  bool has_failed = first > 0;  // a provider that both sides have, and that was to reach the peer
+  if (has_failed)
+    reasons =
+        fmt::format("{}: its network does not reach the peer, as it has said", devices_[first - 1].label);
   Status answer = Status::unreachable;
   for (std::size_t i = first; i < devices_.size(); ++i) {
     const Device& device = devices_[i];
@@ -122,10 +127,14 @@ Result<void> Peers::connect_new(Peer& peer, std::size_t first) {
       if (connected == STRIA_IN_PROGRESS) coming_.insert(peer.index);
       link_up(peer, device, link);
       if (peer.link.link != link) coming_.erase(peer.index);  // the peer is up by another link
+      if (has_failed && peer.link.link == link)
+        next_provider_.tell(peer.worker_id, host_of(peer.address), reasons, device.label);
       if (peer.state == Peer::State::up) return {};
       return Error{Status::peer_failed, fmt::format("worker {:#x} was given up before", peer.worker_id)};
     }
-    const Status reason = accepted ? Status::io_error : transport::from_c(connected);
+    Status reason = accepted ? Status::io_error : transport::from_c(connected);
+    has_failed |= reason != Status::unsupported && reason != Status::peer_failed;
+    if (reason == Status::unsupported) reason = Status::unreachable;
     // When one provider knows that the peer is gone, it is gone for all of them.
     if (answer != Status::peer_failed) answer = reason;
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", device.label,

@@ -16,6 +16,7 @@
 #include "tag/address_store.hpp"
 #include "tag/devices.hpp"
 #include "tag/fail_peer.hpp"
+#include "tag/next_provider.hpp"
 #include "tag/peer_table.hpp"
 
 namespace stria::tag {
@@ -114,6 +115,7 @@ class Peers {
       why_lost_;                               // by peer index: why the peer failed while it had no link
   std::unordered_set<std::uint32_t> coming_;   // by peer index: its link had not reached it when last asked
   std::unordered_set<std::uint32_t> refused_;  // by peer index: report_refusal()
+  NextProvider next_provider_;
   StableArray<Endpoint, 4> endpoints_;
   Endpoint* free_endpoint_ = nullptr;
   Peer nobody_;  // given up from the start: stands for peers that there was no memory for

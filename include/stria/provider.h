@@ -418,10 +418,12 @@ typedef struct stria_provider {
    * connected to us first returns that link, with its cookie set to `peer`. IN_PROGRESS: sends answer
    * NO_RESOURCE until it is up, which OK tells when the call is repeated. PEER_FAILED: the provider knows
    * that the device of the address is gone for good, because its process ended or it was closed; all
-   * operations that name the peer end then. UNREACHABLE: any other reason, also when the provider cannot
-   * tell. `error` has the reason. low_latency != 0: wants a PIO window first; the call is repeated now and
-   * then while the link has none (pio_max 0). Also called for a peer that receives wait for and that did not
-   * connect itself, every STRIA_LIVENESS_MS. */
+   * operations that name the peer end then. UNSUPPORTED: such a peer is not for this provider, as one on
+   * another host is not for shared memory; the worker takes the next provider without a word in the log.
+   * UNREACHABLE: any other reason, also when the provider cannot tell. `error` has the reason.
+   * low_latency != 0: wants a PIO window first; the call is repeated now and then while the link has none
+   * (pio_max 0). Also called for a peer that receives wait for and that did not connect itself, every
+   * STRIA_LIVENESS_MS. */
   stria_status_t (*connect)(stria_device_t* device, const void* address, uint32_t bytes, void* peer,
                             int low_latency, stria_link_t** link, char* error, uint32_t error_bytes);
   void (*link_limits)(stria_link_t* link, stria_link_limits_t* out);

@@ -1,12 +1,20 @@
 // A provider that says yes, asks its network, and then cannot reach the peer: as good as one that says no.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstdio>
 #include <map>
 
+#include "base/format.hpp"
+#include "base/system.hpp"
 #include "tag/objects.hpp"
 #include "tests/tag/world.hpp"
 #include "transport/fake/fake.hpp"
 
 namespace stria::test {
 namespace {
+
+using testing::HasSubstr;
 
 /// A provider whose links never come up: they wait until the test has those of a worker refused. It has the
 /// core, and can put. A device is the sink that it was opened with.
@@ -15,6 +23,7 @@ struct Hesitant {
   std::map<const stria_sink_t*, void*> waiting;  // cookies of links
   unsigned connects = 0;
   const stria_sink_t* refuses = nullptr;
+  stria_status_t answer = STRIA_IN_PROGRESS;  // of each connect; a refusal has the reason "the cable is out"
 } hesitant;
 
 stria_provider_t hesitant_provider() {
@@ -38,7 +47,9 @@ stria_provider_t hesitant_provider() {
     return 1;
   };
   table.connect = [](stria_device_t* device, const void*, std::uint32_t, void* peer, int, stria_link_t** link,
-                     char*, std::uint32_t) {
+                     char* error, std::uint32_t error_bytes) {
+    std::snprintf(error, error_bytes, "the cable is out");
+    if (hesitant.answer != STRIA_IN_PROGRESS) return hesitant.answer;
     if (hesitant.waiting.emplace(reinterpret_cast<stria_sink_t*>(device), peer).second) ++hesitant.connects;
     *link = reinterpret_cast<stria_link_t*>(&hesitant);
     return STRIA_IN_PROGRESS;
@@ -145,6 +156,20 @@ class RefusedLink : public testing::Test {
     for (int i = 0; i < 1000; ++i)
       for (stria_worker_t* worker : workers_) stria_worker_progress(worker);
   }
+  /// Sends a message, which the second worker receives; returns what was written to the log, with the network
+  /// refusing the first provider if that asks it.
+  std::string log_of_message(std::size_t bytes) {
+    const std::vector<char> data(bytes, 's');
+    std::vector<char> got(bytes);
+    stria_request_t sent, received;
+    testing::internal::CaptureStderr();
+    EXPECT_GE(send(data, sent), STRIA_OK);
+    EXPECT_GE(receive(workers_[1], got, received), STRIA_OK);
+    refuse(0);
+    EXPECT_EQ(state_of(received), STRIA_OK);
+    EXPECT_EQ(got, data);
+    return testing::internal::GetCapturedStderr();
+  }
   static stria_status_t state_of(stria_request_t& request) { return stria_request_test(&request, nullptr); }
 
   fake::UseFabric use_;
@@ -171,6 +196,40 @@ TEST_F(RefusedLink, leaves_what_waits_for_it_to_the_next_provider) {
   EXPECT_EQ(got_small, small);
   EXPECT_EQ(got_large, large);
   EXPECT_EQ(hesitant.connects, 1u);
+}
+
+TEST_F(RefusedLink, is_told_once_with_the_host_and_the_provider_that_is_taken) {
+  ASSERT_NO_FATAL_FAILURE(open("hesitant,fake"));
+  const std::string log = log_of_message(100);  // the level is the default one
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+  EXPECT_THAT(log, HasSubstr("warning"));
+  EXPECT_THAT(log, HasSubstr(fmt::format("worker {:#x} on host '{}': fake is taken",
+                                         stria_worker_id(workers_[1]), host_name())));
+  EXPECT_THAT(log, HasSubstr("hesitant: its network does not reach the peer"));
+  EXPECT_EQ(log_of_message(200), "");
+}
+
+TEST_F(RefusedLink, at_once_is_told_once_with_the_reason) {
+  ASSERT_NO_FATAL_FAILURE(open("hesitant,fake"));
+  hesitant.answer = STRIA_ERR_UNREACHABLE;
+  const std::string log = log_of_message(100);
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+  EXPECT_THAT(log,
+              HasSubstr(": fake is taken, because a better provider failed (hesitant: the cable is out)"));
+  EXPECT_EQ(log_of_message(200), "");
+}
+
+TEST_F(RefusedLink, by_a_provider_that_is_not_for_such_peers_is_not_told) {
+  ASSERT_NO_FATAL_FAILURE(open("hesitant,fake"));
+  hesitant.answer = STRIA_ERR_UNSUPPORTED;
+  EXPECT_EQ(log_of_message(100), "");
+}
+
+TEST_F(RefusedLink, by_providers_that_are_not_for_such_peers_makes_the_peer_unreachable) {
+  ASSERT_NO_FATAL_FAILURE(open("hesitant"));
+  hesitant.answer = STRIA_ERR_UNSUPPORTED;
+  EXPECT_EQ(stria_endpoint_connect(endpoint_), STRIA_ERR_UNREACHABLE);
+  EXPECT_THAT(std::string(stria_last_error()), HasSubstr("the cable is out"));
 }
 
 TEST_F(RefusedLink, ends_sends_when_no_provider_is_left_and_is_tried_again_by_the_next) {

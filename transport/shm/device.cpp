@@ -103,7 +103,7 @@ Result<Link*> Device::connect(const void* address, std::uint32_t bytes, void* pe
   if (!identity) return std::move(identity).error();
   const std::uint64_t host = shared_.own.identity().host;
   if (identity->host != host && identity->host != 0 && host != 0)
-    return Error{Status::unreachable, fmt::format("shm: process {} runs on another host", identity->pid)};
+    return Error{Status::unsupported, fmt::format("shm: process {} runs on another host", identity->pid)};
   return peers_.connect(*identity, peer, low_latency != 0);
 }
 

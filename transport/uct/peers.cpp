@@ -28,10 +28,12 @@ Result<Link*> Peers::connect(std::span<const std::byte> bytes, void* cookie) {
 }
 
 /// Watches the peer's process by the kernel, if it is on this host. Errors: peer_failed, the peer is gone;
-/// unreachable, neither the kernel nor the transport would report the peer's death.
+/// unreachable or, of a peer on another host, unsupported: neither the kernel nor the transport would report
+/// the peer's death.
 Result<Watch> Peers::watch(const Address& peer) const {
   Watch out;
-  if (can_watch(parts_.here, peer.where)) {
+  const bool is_here = can_watch(parts_.here, peer.where);
+  if (is_here) {
     out = Watch::of(peer.where, peer.instance);
     if (out.is_gone())
       return Error{Status::peer_failed,
@@ -40,12 +42,11 @@ Result<Watch> Peers::watch(const Address& peer) const {
                                peer.worker, peer.where.pid)};
   }
   if (!out.sees() && !parts_.shared.limits.tells_failures)
-    return Error{
-        Status::unreachable,
-        fmt::format("uct: {} does not tell when a peer dies, and worker {:#x} cannot be watched: {}",
-                    parts_.shared.interface->transport(), peer.worker,
-                    can_watch(parts_.here, peer.where) ? "there are no descriptors for it"
-                                                       : "it is on another host or in another namespace")};
+    return Error{is_here ? Status::unreachable : Status::unsupported,
+                 fmt::format("uct: {} does not tell when a peer dies, and worker {:#x} cannot be watched: {}",
+                             parts_.shared.interface->transport(), peer.worker,
+                             is_here ? "there are no descriptors for it"
+                                     : "it is on another host or in another namespace")};
   return out;
 }
 
@@ -64,7 +65,7 @@ Result<Link*> Peers::open(const Address& peer, unsigned owes) {
     }
     if (!is_alike || !interface.reaches(peer.device, peer.interface))
       return Error{
-          Status::unreachable,
+          is_alike ? Status::unsupported : Status::unreachable,
           fmt::format(
               "uct: {}/{} does not reach the peer's device, of transport {}{}", interface.transport(),
               interface.device(), peer.transport,

@@ -92,7 +92,7 @@ TEST(ShmLiveness, a_worker_of_another_host_is_not_taken_for_gone) {
   Node node(1);
   constexpr pid_t kNobody = 0x7fffffff;
   EXPECT_EQ(node.connect(address_elsewhere(node, kNobody, 1), 99), nullptr);
-  EXPECT_EQ(node.connected, Status::unreachable);
+  EXPECT_EQ(node.connected, Status::unsupported);
   EXPECT_THAT(node.error, ::testing::HasSubstr("runs on another host"));
   EXPECT_EQ(node.connect(address_elsewhere(node, kNobody, 0), 99), nullptr);
   EXPECT_EQ(node.connected, Status::unreachable) << "a node that does not say which it is";

@@ -1,0 +1,24 @@
+// NextProvider tells the user that a peer is reached by another provider than the best one that both sides
+// have. The job goes on, but slower, and the user may be able to mend that. One line for each host and each
+// provider that is taken instead; for each peer where its host is not known.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+namespace stria::tag {
+
+class NextProvider {
+ public:
+  /// `host`: of the peer; may be empty. `reasons`: of the providers that failed, with their names. `taken`:
+  /// the provider that is used now.
+  [[gnu::cold, gnu::noinline]] void tell(std::uint64_t worker_id, std::string_view host,
+                                         std::string_view reasons, std::string_view taken);
+
+ private:
+  std::unordered_set<std::string> told_;
+};
+
+}  // namespace stria::tag
