@@ -83,7 +83,7 @@ bool Attempt::was_hung_up_on() const noexcept {
 }
 
 std::string Attempt::why() const {
-  const char* text = "it is being tried";
+  const char* text = "no host has answered";
   if (is_another_)
     text = "another process answers there, or one of another job";
   else if (state_ == State::linked)
@@ -91,7 +91,7 @@ std::string Attempt::why() const {
   else if (was_turned_away())
     text = "the peer is being closed";
   else if (state_ == State::ended && error_ == 0)
-    text = "what listens there hung up: it is no peer of this job, or one of another version";
+    text = "what listens there hung up: it is another process, or of another version or job";
   else if (state_ == State::ended)
     text = std::strerror(error_);
   else if (turn_ != Turn::hello)

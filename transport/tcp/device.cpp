@@ -38,16 +38,19 @@ Result<void> try_queue(Engine engine) {
   return Error{made.error().status, "tcp: " + made.error().context};
 }
 
-/// Opens what the device sleeps by. Null: nothing, so that the device looks at its sockets now and then.
-Result<std::unique_ptr<Wakeup>> wakeup_for(Engine engine, const Events& events,
-                                           const stria_services_t& services) {
+/// Opens what the device sleeps by. Null: nothing, so that the device looks at its sockets now and then; if
+/// the configuration leaves the choice, shared.without_queue says why. The log's line is no warning: most
+/// containers forbid io_uring to each process, also to those of a job that has no peer over TCP.
+Result<std::unique_ptr<Wakeup>> wakeup_for(Engine engine, Shared& shared) {
   if (engine == Engine::epoll) return std::unique_ptr<Wakeup>();
-  auto made = Wakeup::open(events.descriptor());
+  auto made = Wakeup::open(shared.events.descriptor());
   if (made) return made;
   Error error = std::move(made).error();
   if (engine == Engine::uring || error.status != Status::unsupported)
     return Error{error.status, fmt::format("tcp: {}; STRIA_TCP_ENGINE=epoll does without it", error.context)};
-  services.log(2, fmt::format("tcp: {}; it does without (STRIA_TCP_ENGINE=epoll)", error.context).c_str());
+  shared.without_queue =
+      error.context + ", so messages go on only while both processes call (as by STRIA_TCP_ENGINE=epoll)";
+  shared.services.log(2, ("tcp: " + shared.without_queue).c_str());
   return std::unique_ptr<Wakeup>();
 }
 
@@ -84,7 +87,7 @@ Result<void> Device::start(const Settings& settings) {
   auto events = Events::open(kTimerToken);
   if (!events) return std::move(events).error();
   shared_.events = *std::move(events);
-  auto wakeup = wakeup_for(settings.engine, shared_.events, shared_.services);
+  auto wakeup = wakeup_for(settings.engine, shared_);
   if (!wakeup) return std::move(wakeup).error();
   if (auto tried = try_queue(settings.engine); !tried) return tried;
   shared_.may_queue = *wakeup != nullptr;

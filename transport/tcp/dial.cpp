@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/format.hpp"
+
 namespace stria::tcp {
 namespace {
 
@@ -57,7 +59,8 @@ Dial::State Dial::advance(std::uint64_t now) {
       waits = waits || state == Attempt::State::linked;
     }
     const bool is_last = attempts_.size() == candidates_.size();
-    if (now >= ends_ || (is_last && !going && !waits)) return State::failed;
+    is_late_ = now >= ends_;
+    if (is_late_ || (is_last && !going && !waits)) return State::failed;
     if (is_last || (going && now - begun_ < kStaggerMs)) return State::going;
     begun_ = now;
     attempts_.push_back(begin(candidates_[attempts_.size()], now));
@@ -91,7 +94,11 @@ bool Dial::was_turned_away() const noexcept {
 std::string Dial::report() const {
   std::string out;
   for (const auto& attempt : attempts_) out += (out.empty() ? "" : "; ") + attempt->why();
-  return out.empty() ? "none of its addresses can be tried" : out;
+  for (std::size_t i = attempts_.size(); i < candidates_.size(); ++i)
+    out += (out.empty() ? "" : "; ") + candidates_[i].to.text() + ": not tried";
+  if (out.empty()) return "none of its addresses can be tried";
+  if (is_late_) out += fmt::format("; all that within {} ms (STRIA_TCP_CONNECT_MS)", by_.patience_ms);
+  return out;
 }
 
 }  // namespace stria::tcp

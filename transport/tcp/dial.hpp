@@ -52,7 +52,7 @@ class Dial {
   bool was_turned_away() const noexcept;
   /// Whether all candidates were tried and refused the connection.
   bool all_refused() const noexcept;
-  /// For people: what became of each address that was tried.
+  /// For people: what became of each address.
   std::string report() const;
 
  private:
@@ -66,7 +66,8 @@ class Dial {
   std::uint64_t advanced_;   // when advance() was last called
   std::uint64_t begun_ = 0;  // when the last attempt began
   std::vector<std::unique_ptr<Attempt>> attempts_;
-  unsigned again_ = 0;  // attempts that were begun anew
+  unsigned again_ = 0;    // attempts that were begun anew
+  bool is_late_ = false;  // the time for the dial is over
   UniqueFd socket_;
   Ip ip_;
   std::uint64_t peer_received_ = 0;

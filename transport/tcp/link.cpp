@@ -275,7 +275,8 @@ void Link::limits(transport::LinkLimits& out) const noexcept {
   out = {};
   out.eager_max = eager_max_;
   out.path = path_.c_str();
-  out.fallback = no_bulk_ ? "no bulk connection can be made, so long messages go in packets" : "";
+  out.fallback = no_bulk_ ? "no bulk connection can be made, so long messages go in packets"
+                          : shared_.without_queue.c_str();
   out.can_get = no_bulk_ ? 0 : 1;
   out.latency_ns = kSystemsNs + one_way_ns_;
 }

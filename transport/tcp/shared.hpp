@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/intrusive_list.hpp"
@@ -51,6 +52,7 @@ struct Shared {
   GetPool gets;
   bool retains = true;                 ///< links retain bytes that are not acknowledged
   bool may_queue = false;              ///< kernel_queue() may open a queue, and has not tried yet
+  std::string without_queue;           ///< why the kernel has no such queue for this process; may be empty
   std::unique_ptr<KernelQueue> queue;  ///< null: none is open
   std::vector<Link*> want_bulk;        ///< links whose bulk connections this device is to make
   std::vector<Link*> lost;      ///< links whose first connection was reset since the device's last call
