@@ -1,6 +1,6 @@
 // A job that ends badly on purpose, in the middle of traffic; fault_check judges how it ends.
-//   --how=abort|kill|exit   rank 1 calls MPI_Abort(7), kills itself with SIGKILL, or leaves without
-//   MPI_Finalize
+//   --how=abort|kill|exit|cut   rank 1 calls MPI_Abort(7), kills itself with SIGKILL, or leaves without
+//   MPI_Finalize; cut: it does nothing, and the network is cut from outside
 //   --when=eager|rendezvous|idle   what the others are doing
 #include <signal.h>
 #include <unistd.h>
@@ -37,7 +37,8 @@ int main(int argc, char** argv) {
     MPI_Request requests[2];
     MPI_Irecv(in.data(), static_cast<int>(bytes), MPI_BYTE, left, 0, MPI_COMM_WORLD, &requests[0]);
     MPI_Isend(out.data(), static_cast<int>(bytes), MPI_BYTE, right, 0, MPI_COMM_WORLD, &requests[1]);
-    if (session.rank == 1 && round == 40) end_badly(how);  // with a receive posted and a send under way
+    if (session.rank == 1 && round == 40 && how != "cut")
+      end_badly(how);  // with a receive posted and a send under way
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     in.expect_message(bytes, 9, text("round ", round));
     if (when == "idle" && round == 39) {
