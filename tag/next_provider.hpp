@@ -15,7 +15,7 @@ class NextProvider {
   /// `host`: of the peer; may be empty. `reasons`: of the providers that failed, with their names. `taken`:
   /// the provider that is used now.
   [[gnu::cold, gnu::noinline]] void tell(std::uint64_t worker_id, std::string_view host,
-                                         std::string_view reasons, std::string_view taken);
+                                         std::string_view reasons, std::string_view taken) noexcept;
 
  private:
   std::unordered_set<std::string> told_;
