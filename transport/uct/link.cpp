@@ -125,7 +125,7 @@ Status Link::pio_send(const transport::Header& header, const void* payload, std:
     return Status::ok;
   }
   std::array<std::byte, kShortRoom> packet;  // NOLINT(cppcoreguidelines-pro-type-member-init): written below
-  std::memcpy(packet.data(), &header, sizeof header);
+  store_header(packet.data(), header);
   if (bytes > 0) std::memcpy(packet.data() + sizeof header, payload, bytes);
   return answer(uct_ep_am_short(endpoint, number(Am::short_packet), peer_prefix_.bits(), packet.data(),
                                 static_cast<unsigned>(sizeof header + bytes)));

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "stria/provider.h"
 
@@ -40,6 +41,20 @@ class Prefix {
 
 /// Bytes of a packet in front of its payload, or, in a closing packet, in front of its ClosedKey.
 inline constexpr std::size_t kOverhead = sizeof(std::uint64_t) + sizeof(stria_header_t);
+
+/// Stores a header that the caller has just written field by field. The fields are read one by one, and leave
+/// by one wide store: a load that takes several narrow stores together waits until they, and every store
+/// before them, are in the cache. The last packet to the peer is among these, and its line has to come back
+/// from the peer's cache. UCX copies the packet by loads as wide as this store.
+inline void store_header(std::byte* to, const stria_header_t& header) noexcept {
+  using Words [[gnu::vector_size(16)]] = std::uint64_t;
+  std::uint32_t sequence = header.sequence, immediate = header.immediate;
+  asm("" : "+r"(sequence), "+r"(immediate));  // else the compiler reads the fields by one load
+  const std::uint64_t word = header.kind | (std::uint64_t{header.flags} << 8) |
+                             (std::uint64_t{sequence} << 16) | (std::uint64_t{immediate} << 32);
+  const Words words = {word, header.tag};
+  std::memcpy(to, &words, sizeof words);
+}
 
 /// Most bytes of UCX's part of a key. UCX's InfiniBand keys have 8 bytes, those of mlx5 24.
 inline constexpr std::uint32_t kUcxKeyMost = 28;
