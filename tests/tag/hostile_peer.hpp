@@ -35,7 +35,7 @@ class HostilePeer : public testing::Test {
     // An endpoint to the raw peer, so that receives can name it.
     const contract::Bytes part_of_raw = raw_->address();
     const tag::AddressPart parts[] = {{"fake", 0, part_of_raw}};
-    const auto address = tag::make_address(0xbad, parts);
+    const auto address = tag::make_address(0xbad, parts, "");
     stria_endpoint_params_t params{};
     params.size = sizeof(params);
     params.address = address.data();

@@ -76,13 +76,18 @@ void Ends::cancel(Link& link) noexcept {
   shared_.inside_ucx = inside;
 }
 
+void Ends::destroy(uct_ep_h endpoint) noexcept {
+  uct_ep_destroy(endpoint);
+  shared_.pack_buffers.reclaim(endpoint);
+}
+
 void Ends::take_down(Link& link) noexcept {
   std::erase_if(dying_, [&](const Dying& one) { return one.link == &link; });
   std::erase(shared_.owing, &link);
   shared_.moves->drop(link);
   if (!link.operations.empty()) {  // UCX may use their memory until the endpoint is destroyed
     cancel(link);
-    uct_ep_destroy(std::exchange(link.endpoint, nullptr));
+    destroy(std::exchange(link.endpoint, nullptr));
   }
   shared_.operations->abandon(link);
   shared_.keys->end_all_of(link);
@@ -97,12 +102,12 @@ void Ends::take_down(Link& link) noexcept {
 }
 
 void Ends::destroy_flushed() noexcept {
-  const auto is_done = [](const Endpoint& one) {
+  const auto is_done = [this](const Endpoint& one) {
     if (now_ms() - one.since_ms < kPatienceMs) {
       const ucs_status_t status = uct_ep_flush(one.handle, UCT_FLUSH_FLAG_LOCAL, nullptr);
       if (status == UCS_INPROGRESS || status == UCS_ERR_NO_RESOURCE) return false;
     }
-    uct_ep_destroy(one.handle);
+    destroy(one.handle);
     return true;
   };
   std::erase_if(endpoints_, is_done);

@@ -55,6 +55,7 @@ class Ends {
   };
   bool may_go(const Dying& one, bool all_came) const noexcept;
   void cancel(Link& link) noexcept;
+  void destroy(uct_ep_h endpoint) noexcept;
   void destroy_flushed() noexcept;
 
   Shared& shared_;

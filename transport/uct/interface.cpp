@@ -135,12 +135,13 @@ Result<void> Interface::read_limits() {
   if ((flags & UCT_IFACE_FLAG_AM_BCOPY) == 0) return lacks("has no buffered active messages");
   if ((flags & UCT_IFACE_FLAG_AM_DUP) != 0) return lacks("may deliver a message twice");
   if (about_.cap.am.max_bcopy < kOverhead + sizeof(Hello)) return lacks("takes too short messages");
-  limits_.eager_max =
+  limits_.copied_max =
       static_cast<std::uint32_t>(std::min<std::size_t>(about_.cap.am.max_bcopy - kOverhead, kEagerMost));
   const std::size_t shorts = (flags & UCT_IFACE_FLAG_AM_SHORT) != 0 ? about_.cap.am.max_short : 0;
   if (shorts >= kOverhead + STRIA_SMALL_PAYLOAD)
     limits_.short_max = static_cast<std::uint32_t>(std::min<std::size_t>(shorts - kOverhead, kShortMost));
   read_bulk();
+  limits_.eager_max = std::max(limits_.copied_max, std::min(limits_.zcopy_max, kPackedMost));
   read_reach();
   limits_.latency_ns = static_cast<std::uint32_t>(std::clamp(about_.latency.c * 1e9, 0.0, 1e9));
   limits_.peers = static_cast<std::uint32_t>(std::min<std::size_t>(about_.max_num_eps, UINT32_MAX));
@@ -158,7 +159,7 @@ Result<void> Interface::read_limits() {
 void Interface::read_bulk() noexcept {
   const auto& am = about_.cap.am;
   if ((about_.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY) == 0 || am.max_hdr < kOverhead ||
-      domain_->needs_registration() || am.max_zcopy <= limits_.eager_max + kOverhead)
+      domain_->needs_registration() || am.max_zcopy <= limits_.copied_max + kOverhead)
     return;
   limits_.zcopy_max = static_cast<std::uint32_t>(std::min<std::size_t>(am.max_zcopy - kOverhead, kBulkMost));
   limits_.zcopy_runs = static_cast<std::uint32_t>(std::min<std::size_t>(am.max_iov, UINT32_MAX));

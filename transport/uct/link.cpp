@@ -139,8 +139,22 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
     if (payload.length > 0) shared_.services->pack(&payload, to);
     return Status::ok;
   }
+  if (payload.length > std::int64_t{shared_.limits.copied_max}) return send_packed(header, payload);
   Packed packet{peer_prefix_.bits(), header, payload, *shared_.services};
   return answer(status_of(uct_ep_am_bcopy(endpoint, number(Am::buffered), pack_packet, &packet, 0)));
+}
+
+/// Sends a payload that is longer than a buffer of UCX out of a buffer of the device.
+Status Link::send_packed(const transport::Header& header, const transport::Payload& payload) noexcept {
+  PackBuffer* const buffer = shared_.pack_buffers.take(endpoint);
+  if (buffer == nullptr) return answer(UCS_ERR_NO_RESOURCE);
+  shared_.services->pack(&payload, buffer->memory.get());
+  const uct_iov_t run{buffer->memory.get(), static_cast<std::size_t>(payload.length), UCT_MEM_HANDLE_NULL, 0,
+                      1};
+  const Status sent = send_out_of(header, &run, 1, buffer);
+  if (sent == Status::in_progress) return Status::ok;
+  shared_.pack_buffers.give(*buffer);
+  return sent;
 }
 
 Status Link::zcopy_send(const transport::Header& header, const transport::Payload& payload,

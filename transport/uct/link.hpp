@@ -108,6 +108,7 @@ class Link {
   Status can_send() const noexcept;
   std::uint32_t zcopy_max() const noexcept { return std::min(shared_.limits.zcopy_max, peer_.zcopy_bytes); }
   Status answer(ucs_status_t status) noexcept;
+  Status send_packed(const transport::Header& header, const transport::Payload& payload) noexcept;
   std::byte* append_to_loop(Am id, const transport::Header& header, std::size_t bytes) noexcept;
 
   Shared& shared_;
