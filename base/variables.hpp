@@ -30,9 +30,10 @@ inline constexpr Variable kBaseVariables[] = {
                     "copies are made by it. Auto: what the processor says. Read once in a process, before "
                     "its first context or layout."),
     bytes_variable(Level::expert, "STRIA_FIRST_CACHE", "0", {0, 1 << 30},
-                   "Size of a core's first-level data cache. STRIA_SHM_SHORT_LAPS=auto: a window of at least "
-                   "half of it is used in short laps. 0: what the system says. Read once in a process, "
-                   "before its first context or layout."),
+                   "Size of a core's first-level data cache. A provider whose windows fill half of it may "
+                   "use half of each "
+                   "while the receiver keeps up. 0: what the system says. Read once in a process, before its "
+                   "first context or layout."),
     bytes_variable(Level::expert, "STRIA_LAST_CACHE", "0", {},
                    "Size of the last-level cache. Messages that are longer than a quarter of it (at least "
                    "2M, at most 8M) are packed and unpacked past the caches. 0: what the system says. Read "

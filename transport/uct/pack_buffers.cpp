@@ -1,6 +1,7 @@
 #include "transport/uct/pack_buffers.hpp"
 
 #include <new>
+#include <utility>
 
 namespace stria::uct {
 

@@ -1,4 +1,4 @@
-// Buffers that long eager payloads are packed into: who has one, and how it comes back.
+// The buffers that long eager payloads are packed into are limited, and come back when UCX has read them.
 #include "transport/uct/pack_buffers.hpp"
 
 #include <gtest/gtest.h>
