@@ -5,6 +5,7 @@ The transport is chosen by the environment, so that every program runs unchanged
   STRIA_TEST_PML         stria (default), ob1, ucx ...
   STRIA_TEST_COMPONENTS  folder of the built Open MPI component (needed for stria)
   STRIA_TEST_CHECK_PATH  1: every rank must print stria's line about the path to a peer (default: 1 for stria, else 0)
+  STRIA_TEST_HOST_LIST   hosts of the ranks, as mpirun's --host takes them (default: this one)
   STRIA_TEST_MCA         more MCA parameters, "name=value name=value"
   STRIA_TEST_KEEP        1: keep the job's folder and print its name
 """
@@ -82,6 +83,8 @@ def mpirun_line(ranks, command, folder=None):
             "--oversubscribe", "--bind-to", "none"]
     if not line[0]:
         raise Setup("mpirun is missing: install the Debian package openmpi-bin")
+    if os.environ.get("STRIA_TEST_HOST_LIST"):
+        line += ["--host", os.environ["STRIA_TEST_HOST_LIST"]]
     if folder:
         line += sorts_output(line[0], os.path.join(folder, "out"))
     for name, value in mca_parameters(ranks):
