@@ -8,6 +8,7 @@
 // device of the same index. A part without a name has the name of the worker's host, for messages to people.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,7 +29,10 @@ class ParsedAddress {
   /// The part of the provider's device of index `device`; empty when the address has none.
   std::span<const std::byte> part(std::string_view provider, std::uint8_t device) const noexcept;
   /// The name of the worker's host; empty when the address does not tell it.
-  std::span<const std::byte> host() const noexcept { return part({}, 0); }
+  std::span<const std::byte> host() const noexcept {
+    const std::span<const std::byte> name = part({}, 0);
+    return name.first(std::min<std::size_t>(name.size(), kMostHostBytes));
+  }
 
  private:
   friend Result<ParsedAddress> parse_address(std::span<const std::byte> bytes);

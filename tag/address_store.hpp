@@ -23,8 +23,8 @@ inline constexpr std::uint8_t kHostPart = 255;
 /// The part for the worker's device of number `device`, or kHostPart; empty when the address has none.
 std::span<const std::byte> part_of(KeptAddress kept, std::uint8_t device) noexcept;
 /// The name of the peer's host; empty when the address does not tell it.
-inline std::string_view host_of(KeptAddress kept) noexcept {
-  const std::span<const std::byte> name = part_of(kept, kHostPart);
+inline std::string_view host_of(KeptAddress address) noexcept {
+  const std::span<const std::byte> name = part_of(address, kHostPart);
   return {reinterpret_cast<const char*>(name.data()), name.size()};
 }
 

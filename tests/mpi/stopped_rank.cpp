@@ -57,6 +57,7 @@ int main(int argc, char** argv) {
   for (int tag = 0; tag <= kLongTag; ++tag) out.emplace_back(session.rank, tag);
   const Message first(other, kLongTag);
   Buffer in(kShort), long_one(kLong);
+  long_one.data()[kShort] = ~first.data[kShort];  // by this byte it is seen that a part has come
   MPI_Request coming = MPI_REQUEST_NULL;
   MPI_Irecv(long_one.data(), kLong, MPI_BYTE, other, kLongTag, MPI_COMM_WORLD, &coming);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -65,8 +66,10 @@ int main(int argc, char** argv) {
   const double begun = MPI_Wtime();
   out[kLongTag].send(other);
   if (session.rank == 1) {
-    for (int ended = 0; ended == 0 && long_one.data()[kShort] != first.data[kShort];)
+    int ended = 0;
+    while (ended == 0 && long_one.data()[kShort] != first.data[kShort])
       MPI_Test(&coming, &ended, MPI_STATUS_IGNORE);
+    expect_equal(ended, 0, "whether the long message has ended");
   }
   for (int tag = 0; tag < kMessages; ++tag) {
     out[static_cast<std::size_t>(tag)].send(other);

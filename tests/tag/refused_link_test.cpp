@@ -214,8 +214,7 @@ TEST_F(RefusedLink, at_once_is_told_once_with_the_reason) {
   hesitant.answer = STRIA_ERR_UNREACHABLE;
   const std::string log = log_of_message(100);
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
-  EXPECT_THAT(log,
-              HasSubstr(": fake is taken, because a better provider failed (hesitant: the cable is out)"));
+  EXPECT_THAT(log, HasSubstr(": fake is taken, because a better device failed (hesitant: the cable is out)"));
   EXPECT_EQ(log_of_message(200), "");
 }
 

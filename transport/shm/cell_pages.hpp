@@ -8,7 +8,7 @@
 // sender that first writes it, and another one of the receiver that first reads it, far more than the
 // message itself. So a cell gets its pages in one call when a payload that is not short first uses it: the
 // lower half of its pages, or all of them. Programs that send few messages, or short ones, need little
-// memory, because few cells go round at first.
+// memory, because the ring of cells is small at first.
 //
 // Sender and receiver each count payloads in a CellPages of their own: a receiver sees only cells that the
 // sender has used, so the pages that it maps exist.

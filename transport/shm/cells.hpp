@@ -208,7 +208,7 @@ class CellPool {
     is_huge_ = pages_.become_huge(segment_, first_cell_, round());
     if (!is_huge_) return;
     reach_ = bytes_;
-    if (ring() < kFirstOfHuge) add(std::min(kFirstOfHuge - ring(), later_ - beyond_));
+    if (ring() < kFirstOfHuge && later_ > beyond_) add(std::min(kFirstOfHuge - ring(), later_ - beyond_));
   }
   /// To be called when payloads have paid for new pages: asks for a huge page, or doubles the memory of the
   /// ring.

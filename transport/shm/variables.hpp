@@ -30,8 +30,8 @@ inline constexpr Variable kVariables[] = {
     choice_variable(
         Level::user, "STRIA_SHM_HUGE_PAGES", "auto", "auto|start|used|off",
         "When cells become huge pages, where the kernel (6.1 and later) gives them on demand. Auto: ordinary "
-        "ones at the start, 2 MiB of each process, and long ones, 2 MiB more, when 256 KiB of messages went "
-        "through them. Start: both at the start. Used: both when such messages went."),
+        "ones at the start, 2 MiB of each process, and long ones, 2 MiB more, when a few messages went "
+        "through them. Start: both at the start. Used: both after some messages."),
     choice_variable(
         Level::expert, "STRIA_SHM_DISTANCE", "auto", "auto|near|far",
         "Whether peers share this process's last-level cache; what goes to far ones is written in "

@@ -76,24 +76,20 @@ void Ends::cancel(Link& link) noexcept {
   shared_.inside_ucx = inside;
 }
 
-void Ends::destroy(uct_ep_h endpoint) noexcept {
-  uct_ep_destroy(endpoint);
-  shared_.pack_buffers.reclaim(endpoint);
-}
-
 void Ends::take_down(Link& link) noexcept {
   std::erase_if(dying_, [&](const Dying& one) { return one.link == &link; });
   std::erase(shared_.owing, &link);
   shared_.moves->drop(link);
   if (!link.operations.empty()) {  // UCX may use their memory until the endpoint is destroyed
     cancel(link);
-    destroy(std::exchange(link.endpoint, nullptr));
+    uct_ep_destroy(std::exchange(link.endpoint, nullptr));
   }
   shared_.operations->abandon(link);
   shared_.keys->end_all_of(link);
   link.ask.reset();
   std::unique_ptr<Link> gone = links_.remove(link);
-  if (gone->endpoint != nullptr) endpoints_.push_back({gone->endpoint, gone->broken ? 0 : now_ms()});
+  if (gone->endpoint != nullptr)
+    endpoints_.push_back({gone->endpoint, gone->broken ? 0 : now_ms(), std::move(gone->pack_buffer)});
   void* const cookie = gone->cookie;
   const Status why = gone->why;
   gone->retired = gone->kept > 0;
@@ -102,12 +98,12 @@ void Ends::take_down(Link& link) noexcept {
 }
 
 void Ends::destroy_flushed() noexcept {
-  const auto is_done = [this](const Endpoint& one) {
+  const auto is_done = [](const Endpoint& one) {
     if (now_ms() - one.since_ms < kPatienceMs) {
       const ucs_status_t status = uct_ep_flush(one.handle, UCT_FLUSH_FLAG_LOCAL, nullptr);
       if (status == UCS_INPROGRESS || status == UCS_ERR_NO_RESOURCE) return false;
     }
-    destroy(one.handle);
+    uct_ep_destroy(one.handle);
     return true;
   };
   std::erase_if(endpoints_, is_done);

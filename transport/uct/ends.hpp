@@ -13,6 +13,7 @@
 
 #include "transport/contract.hpp"
 #include "transport/uct/links.hpp"
+#include "transport/uct/pack_buffer.hpp"
 #include "transport/uct/shared.hpp"
 
 namespace stria::uct {
@@ -52,10 +53,10 @@ class Ends {
   struct Endpoint {
     uct_ep_h handle;
     std::uint64_t since_ms;
+    std::unique_ptr<PackBuffer> pack_buffer;  // UCX may still read it
   };
   bool may_go(const Dying& one, bool all_came) const noexcept;
   void cancel(Link& link) noexcept;
-  void destroy(uct_ep_h endpoint) noexcept;
   void destroy_flushed() noexcept;
 
   Shared& shared_;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/format.hpp"
+#include "transport/uct/pack_buffer.hpp"
 #include "transport/uct/released.hpp"
 #include "transport/uct/unserved.hpp"
 

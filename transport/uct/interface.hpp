@@ -33,8 +33,8 @@ struct Reach {
 struct Limits {
   std::uint32_t short_max = 0;   ///< most payload of a short packet, in bytes; 0: it sends none
   std::uint32_t copied_max = 0;  ///< most payload of a packet in a buffer of UCX, in bytes
-  std::uint32_t eager_max = 0;  ///< most payload of a buffered packet: copied_max, or more (pack_buffers.hpp)
-  std::uint32_t zcopy_max = 0;  ///< most payload of a packet out of the caller's memory; 0: it sends none
+  std::uint32_t eager_max = 0;   ///< most payload of a buffered packet: copied_max, or more (pack_buffer.hpp)
+  std::uint32_t zcopy_max = 0;   ///< most payload of a packet out of the caller's memory; 0: it sends none
   std::uint32_t zcopy_runs = 0;  ///< most runs of memory in a packet out of the caller's memory
   std::uint32_t latency_ns = 0;  ///< latency of the interface, as UCX estimates it
   std::uint32_t peers = 0;       ///< most endpoints that it can have

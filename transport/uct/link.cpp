@@ -144,16 +144,16 @@ Status Link::eager_send(const transport::Header& header, const transport::Payloa
   return answer(status_of(uct_ep_am_bcopy(endpoint, number(Am::buffered), pack_packet, &packet, 0)));
 }
 
-/// Sends a payload that is longer than a buffer of UCX out of a buffer of the device.
+/// Sends a payload that is longer than a buffer of UCX out of the link's own buffer.
 Status Link::send_packed(const transport::Header& header, const transport::Payload& payload) noexcept {
-  PackBuffer* const buffer = shared_.pack_buffers.take(endpoint);
-  if (buffer == nullptr) return answer(UCS_ERR_NO_RESOURCE);
-  shared_.services->pack(&payload, buffer->memory.get());
-  const uct_iov_t run{buffer->memory.get(), static_cast<std::size_t>(payload.length), UCT_MEM_HANDLE_NULL, 0,
+  if (pack_buffer == nullptr) pack_buffer = PackBuffer::make();
+  if (pack_buffer == nullptr || !pack_buffer->is_free()) return answer(UCS_ERR_NO_RESOURCE);
+  shared_.services->pack(&payload, pack_buffer->memory());
+  const uct_iov_t run{pack_buffer->memory(), static_cast<std::size_t>(payload.length), UCT_MEM_HANDLE_NULL, 0,
                       1};
-  const Status sent = send_out_of(header, &run, 1, buffer);
+  const Status sent = send_out_of(header, &run, 1, pack_buffer->begin());
   if (sent == Status::in_progress) return Status::ok;
-  shared_.pack_buffers.give(*buffer);
+  pack_buffer->end();
   return sent;
 }
 

@@ -22,6 +22,7 @@
 #include "transport/uct/asking.hpp"
 #include "transport/uct/keys.hpp"
 #include "transport/uct/operations.hpp"
+#include "transport/uct/pack_buffer.hpp"
 #include "transport/uct/packets.hpp"
 #include "transport/uct/shared.hpp"
 #include "transport/uct/whereabouts.hpp"
@@ -86,12 +87,13 @@ class Link {
   static constexpr unsigned kEndpoint = 1, kHello = 2, kWelcome = 4, kBye = 8, kParted = 16;
   static constexpr unsigned kConnecting = kEndpoint | kHello | kWelcome;
   unsigned owed = 0;
-  bool peer_left = false;               ///< the peer has sent bye or parted
-  std::uint64_t since_ms = 0;           ///< when the link was opened
-  IntrusiveList<Operation> operations;  ///< those under way
-  IntrusiveList<OwnKey> keys;           ///< keys of this device that were made for the peer
-  std::size_t kept = 0;                 ///< payloads of the link that the worker keeps
-  bool retired = false;                 ///< taken down; exists only until the worker gives back what it keeps
+  bool peer_left = false;                   ///< the peer has sent bye or parted
+  std::uint64_t since_ms = 0;               ///< when the link was opened
+  IntrusiveList<Operation> operations;      ///< those under way
+  IntrusiveList<OwnKey> keys;               ///< keys of this device that were made for the peer
+  std::unique_ptr<PackBuffer> pack_buffer;  ///< null: not needed yet
+  std::size_t kept = 0;                     ///< payloads of the link that the worker keeps
+  bool retired = false;  ///< taken down; exists only until the worker gives back what it keeps
 
   // For those that look after links: Links, Peers, Ends.
   void* cookie = nullptr;       ///< names the link in upcalls to the worker

@@ -11,6 +11,7 @@
 // byte order of the machine, as in UCX's own headers.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -47,6 +48,9 @@ inline constexpr std::size_t kOverhead = sizeof(std::uint64_t) + sizeof(stria_he
 /// before them, are in the cache. The last packet to the peer is among these, and its line has to come back
 /// from the peer's cache. UCX copies the packet by loads as wide as this store.
 inline void store_header(std::byte* to, const stria_header_t& header) noexcept {
+  static_assert(std::endian::native == std::endian::little && offsetof(stria_header_t, flags) == 1 &&
+                offsetof(stria_header_t, sequence) == 2 && offsetof(stria_header_t, immediate) == 4 &&
+                offsetof(stria_header_t, tag) == 8 && sizeof(stria_header_t) == 16);
   using Words [[gnu::vector_size(16)]] = std::uint64_t;
   std::uint32_t sequence = header.sequence, immediate = header.immediate;
   asm("" : "+r"(sequence), "+r"(immediate));  // else the compiler reads the fields by one load

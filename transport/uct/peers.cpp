@@ -28,8 +28,8 @@ Result<Link*> Peers::connect(std::span<const std::byte> bytes, void* cookie) {
 }
 
 /// Watches the peer's process by the kernel, if it is on this host. Errors: peer_failed, the peer is gone;
-/// unreachable or, of a peer on another host, unsupported: neither the kernel nor the transport would report
-/// the peer's death.
+/// unreachable or, by shared memory to a peer on another host, unsupported: neither the kernel nor the
+/// transport would report the peer's death.
 Result<Watch> Peers::watch(const Address& peer) const {
   Watch out;
   const bool is_here = can_watch(parts_.here, peer.where);
@@ -42,7 +42,7 @@ Result<Watch> Peers::watch(const Address& peer) const {
                                peer.worker, peer.where.pid)};
   }
   if (!out.sees() && !parts_.shared.limits.tells_failures)
-    return Error{is_here ? Status::unreachable : Status::unsupported,
+    return Error{!is_here && parts_.shared.limits.in_memory ? Status::unsupported : Status::unreachable,
                  fmt::format("uct: {} does not tell when a peer dies, and worker {:#x} cannot be watched: {}",
                              parts_.shared.interface->transport(), peer.worker,
                              is_here ? "there are no descriptors for it"
@@ -65,7 +65,7 @@ Result<Link*> Peers::open(const Address& peer, unsigned owes) {
     }
     if (!is_alike || !interface.reaches(peer.device, peer.interface))
       return Error{
-          is_alike ? Status::unsupported : Status::unreachable,
+          is_alike && parts_.shared.limits.in_memory ? Status::unsupported : Status::unreachable,
           fmt::format(
               "uct: {}/{} does not reach the peer's device, of transport {}{}", interface.transport(),
               interface.device(), peer.transport,

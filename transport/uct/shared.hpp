@@ -9,7 +9,6 @@
 #include "stria/provider.h"
 #include "transport/uct/interface.hpp"
 #include "transport/uct/kept.hpp"
-#include "transport/uct/pack_buffers.hpp"
 #include "transport/uct/stash.hpp"
 
 namespace stria::uct {
@@ -30,7 +29,6 @@ struct Shared {
   Limits limits;
   std::string path;          ///< names the path of all links to people: "uct tcp/eth0"
   Stash loop;                ///< packets that the device sent to itself
-  PackBuffers pack_buffers;  ///< for eager payloads that are longer than a buffer of UCX
   Kept kept;                 ///< payloads that the worker keeps in UCX's buffers
   UniqueFd wakeup;           ///< an eventfd that wakes the sleeping worker; empty if the device cannot sleep
   bool armed = false;        ///< the worker may be sleeping
@@ -38,7 +36,6 @@ struct Shared {
   std::vector<Link*> owing;  ///< links with Link::owed not 0, for Peers
 
   /// Wakes the worker, if it may be sleeping.
-
   void notify() const noexcept;
 };
 

@@ -6,12 +6,15 @@
 // already, which may be in these functions meanwhile, and a program need not bear such hooks for it.
 //
 // So the provider exports the function, and libucs, which is loaded for it, calls it here: the dynamic linker
-// looks a name up in the library that was asked for first. The options are set as they are, only the hooks
-// are left for whoever asks UCX for them (ucm_set_event_handler), such as another user of UCX in this
-// process. Where that one loaded libucs before, this function is not called, and nothing changes.
+// looks a name up in the program's own libraries, and then in the library that was asked for before those
+// that it needs. (The provider is never unloaded, so that libucs may go on to call it.) The options are set
+// as they are, only the hooks are left for whoever asks UCX for them (ucm_set_event_handler), such as another
+// user of UCX in this process. Where that one loaded libucs before, this function is not called, and nothing
+// changes.
 #include <dlfcn.h>
 #include <ucm/api/ucm.h>
 
+#include <cstddef>
 #include <utility>
 
 // Declared once more, for the visibility.
@@ -21,6 +24,7 @@ extern "C" void ucm_set_global_opts(const ucm_global_config_t* options) {
   const auto set =
       reinterpret_cast<decltype(&ucm_set_global_opts)>(::dlsym(RTLD_NEXT, "ucm_set_global_opts"));
   if (set == nullptr) return;  // UCX has its defaults then
+  static_assert(offsetof(ucm_global_config_t, mmap_hook_mode) == 8, "as in each UCX that has this function");
   // UCX installs hooks at the first call only. A copy of the options would be as long as those of the UCX of
   // the build, and the version of this one is not checked yet. They are not constant: UCX has just read them.
   auto& mode = const_cast<ucm_global_config_t*>(options)->mmap_hook_mode;

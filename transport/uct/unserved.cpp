@@ -71,8 +71,9 @@ Result<void> open_unserved(std::span<const uct_tl_resource_desc_t> resources, st
   for (const Wanted& candidate : unserved(resources, device)) {
     auto opened = open(candidate);
     if (opened) return {};
-    found += fmt::format("{}/{} does not open: {}; ", candidate.transport, candidate.device,
-                         opened.error().context);
+    std::string_view why = opened.error().context;
+    if (why.starts_with("uct: ")) why.remove_prefix(5);  // the whole text begins so
+    found += fmt::format("{}/{} does not open: {}; ", candidate.transport, candidate.device, why);
   }
   const std::string served = list_served(resources);
   found += served.empty() ? "there is no other transport" : "served better are " + served;

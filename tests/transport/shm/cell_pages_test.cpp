@@ -116,6 +116,28 @@ TEST_F(OrdinaryHugePool, long_cells_take_no_memory_before_they_are_used) {
   EXPECT_FALSE(cells_.are_few(65536));
 }
 
+/// So few long cells that a round has less than kFirstOfHuge of them.
+class FewLongCells : public Pool {
+ protected:
+  FewLongCells() : Pool(few(), HugePages::ordinary) {}
+  static Shape few() {
+    Shape out = HugePool::of_default_sizes();
+    out.long_cells = 3, out.long_cell_bytes = 1u << 20;
+    return out;
+  }
+};
+
+TEST_F(FewLongCells, that_are_all_in_the_ring_stay_as_many_when_they_become_a_huge_page) {
+  const CellPlace places[] = {take(600000), take(600000)};
+  for (const CellPlace& place : places) free(place);
+  for (std::uint32_t i = 0; i < 8 * kLongHugeAfter; ++i) {
+    const CellPlace place = take(600000);
+    ASSERT_LT(place.cell, all_cells(segment_.shape())) << i;
+    free(place);
+    cells_.harvest();
+  }
+}
+
 TEST_F(UsedHugePool, a_round_becomes_one_page_after_some_payloads) {
   const auto in_turn = [this](std::uint64_t payloads) {
     std::set<std::uint32_t> out;

@@ -48,7 +48,12 @@ inline Ip name_end(const sockaddr_in6& end, std::uint32_t* address, std::uint16_
 }
 
 /// Resets the connection: this end hears ECONNABORTED, and the far end ECONNRESET. 0, or the error.
+/// The kernel is given the socket's cookie: a thread may close the connection meanwhile, and by addresses
+/// alone the kernel would find, and end, the socket that listens at the port.
 inline int reset_connection(int fd) {
+  std::uint64_t cookie = 0;
+  socklen_t cookie_bytes = sizeof cookie;
+  if (::getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &cookie_bytes) != 0) return errno;
   struct {
     nlmsghdr head;
     inet_diag_req_v2 request;
@@ -67,7 +72,8 @@ inline int reset_connection(int fd) {
   const Ip own = name_end(here, request.id.idiag_src, request.id.idiag_sport);
   name_end(there, request.id.idiag_dst, request.id.idiag_dport);
   request.sdiag_family = own.is_v6() ? AF_INET6 : AF_INET;
-  request.id.idiag_cookie[0] = request.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  request.id.idiag_cookie[0] = static_cast<std::uint32_t>(cookie);
+  request.id.idiag_cookie[1] = static_cast<std::uint32_t>(cookie >> 32);
   const UniqueFd kernel(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   if (!kernel || ::send(kernel.get(), &message, sizeof message, 0) < 0) return errno;
   struct {

@@ -149,8 +149,8 @@ TEST(TcpWrongAddress, that_there_was_no_time_for_is_told) {
     Events events = *Events::open(9);
     const Dialling by{own, events, 8, 10, [] { return false; }};
     const Address address = read_address(*hosts.peer);
-    Dial dial(by, address, {{ip(kHere)}, {ip(kThere)}}, now_ms());
     const std::uint64_t begun = now_ms();
+    Dial dial(by, address, {{ip(kHere)}, {ip(kThere)}}, begun);
     ASSERT_EQ(dial.advance(begun), Dial::State::going);
     ASSERT_EQ(dial.advance(begun + 11), Dial::State::failed);
     EXPECT_NE(dial.report().find(fmt::format("{}: not tried", kThere)), std::string::npos) << dial.report();
