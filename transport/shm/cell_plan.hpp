@@ -121,8 +121,8 @@ inline std::uint32_t step_of_blocks(const transport::Payload& payload, Way way,
   if (transport::has_long_blocks(payload)) {
     if (way != Way::string) return 0;
   } else if (facts.is_far ? is_part_of_large(payload) : !transport::is_all(payload)) {
-    // A near peer reads a part while the next one is packed. By non-temporal stores packing a part takes
-    // longer than reading the part before it, unless the message is so large that both wait for memory.
+    // A near peer reads a part of a message while the next part is packed. To a far peer a part is packed by
+    // non-temporal stores, which take longer than reading it; only in large messages do both wait for memory.
     return 0;
   }
   return step_of_pieces(static_cast<std::uint32_t>(payload.length), facts.is_far);

@@ -186,7 +186,8 @@ class CellPool {
     return waits;
   }
   std::uint32_t busy() const noexcept { return busy_.size(); }
-  /// Whether the ring, in ordinary pages, is so small that the receivers' caches may have all of its lines.
+  /// Whether the ring has ordinary pages and is shorter than a round: the receivers' caches may have all of
+  /// its lines.
   bool are_few() const noexcept { return !is_huge_ && later_ > beyond_; }
 
  private:

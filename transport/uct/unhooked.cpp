@@ -7,10 +7,10 @@
 //
 // So the provider exports the function, and libucs, which is loaded for it, calls it here: the dynamic linker
 // looks a name up in the program's own libraries, and then in the library that was asked for before those
-// that it needs. (The provider is never unloaded, so that libucs may go on to call it.) The options are set
-// as they are, only the hooks are left for whoever asks UCX for them (ucm_set_event_handler), such as another
-// user of UCX in this process. Where that one loaded libucs before, this function is not called, and nothing
-// changes.
+// that it needs. (The provider is never unloaded, so that libucs may go on to call it.) This function
+// sets all options, but installs no hooks. Another user of UCX in this process gets the hooks by asking UCX
+// for them (ucm_set_event_handler). Where another user has loaded libucs before, UCX's own function was
+// called, and its hooks stay.
 #include <dlfcn.h>
 #include <ucm/api/ucm.h>
 
