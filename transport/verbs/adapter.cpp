@@ -16,6 +16,9 @@ namespace stria::verbs {
 namespace {
 
 constexpr int kBacklog = 1024;
+/// The connection manager picks a port that is free for RDMA. An iWARP device listens by TCP, where an
+/// ordinary socket may have that port already; then another port is picked, so many times at most.
+constexpr int kPortsTried = 64;
 constexpr const char* kClassFolder = "/sys/class/infiniband";
 
 /// Whether the kernel has an RDMA device. Reads a folder instead of asking rdma-core, which would load a
@@ -72,29 +75,53 @@ Adapter::~Adapter() {
   if (channel != nullptr) ::rdma_destroy_event_channel(channel);
 }
 
-/// Listens at an address of this host. False: the address belongs to no RDMA device, or to none that is
-/// wanted or has an active port, or listening failed.
-bool Adapter::listen_on(const sockaddr& address, const std::string& wanted) {
+/// Tries to listen at an address of this host, by a port that the connection manager picks. `reason` is set
+/// where it cannot be done.
+Adapter::Listening Adapter::try_listening(const sockaddr& address, const std::string& wanted,
+                                          std::string& reason) {
   rdma_cm_id* id = nullptr;
-  if (::rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP) != 0) return false;
-  const auto length = address.sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  std::memcpy(&local, &address, length);
-  const auto port_is_up = [&] {
-    ibv_port_attr port{};
-    return ::ibv_query_port(id->verbs, id->port_num, &port) == 0 && port.state == IBV_PORT_ACTIVE;
-  };
-  const bool good =
-      ::rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&local)) == 0 && id->verbs != nullptr &&
-      (wanted.empty() || wanted == ::ibv_get_device_name(id->verbs->device) || wanted == text_of(address)) &&
-      port_is_up() && ::rdma_listen(id, kBacklog) == 0;
-  if (!good) {
-    ::rdma_destroy_id(id);
-    return false;
+  if (::rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP) != 0) {
+    reason = fmt::format("rdma_create_id: {}", std::strerror(errno));
+    return Listening::impossible;
   }
-  listener = id;
-  context = id->verbs;
-  name = ::ibv_get_device_name(context->device);
-  return true;
+  std::unique_ptr<rdma_cm_id, int (*)(rdma_cm_id*)> unused(id, ::rdma_destroy_id);
+  std::memcpy(&local, &address, address.sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+  if (::rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&local)) != 0 || id->verbs == nullptr)
+    return Listening::other_device;
+  const char* device = ::ibv_get_device_name(id->verbs->device);
+  const std::string at = text_of(address);
+  if (!wanted.empty() && wanted != device && wanted != at) return Listening::other_device;
+
+  ibv_port_attr port{};
+  if (::ibv_query_port(id->verbs, id->port_num, &port) != 0) {
+    reason = fmt::format("{} ({}): ibv_query_port: {}", device, at, std::strerror(errno));
+    return Listening::impossible;
+  }
+  if (port.state != IBV_PORT_ACTIVE) {
+    reason = fmt::format("{} ({}): port {} is in state {}, not active", device, at, id->port_num,
+                         ::ibv_port_state_str(port.state));
+    return Listening::impossible;
+  }
+  if (::rdma_listen(id, kBacklog) != 0) {
+    const int error = errno;
+    reason = fmt::format("{} ({}): rdma_listen: {}", device, at, std::strerror(error));
+    return error == EADDRINUSE ? Listening::port_taken : Listening::impossible;
+  }
+  listener = unused.release();
+  context = listener->verbs;
+  name = device;
+  return Listening::yes;
+}
+
+/// Listens at an address of this host. False: the address belongs to no RDMA device or to none that is wanted
+/// (`reason` stays as it is), or the device cannot be listened at (`reason` says why).
+bool Adapter::listen_on(const sockaddr& address, const std::string& wanted, std::string& reason) {
+  for (int ports = 0; ports != kPortsTried; ++ports) {
+    const Listening now = try_listening(address, wanted, reason);
+    if (now != Listening::port_taken) return now == Listening::yes;
+  }
+  reason += fmt::format(" by each of {} ports (net.ipv4.ip_local_port_range)", kPortsTried);
+  return false;
 }
 
 Result<void> Adapter::find(const Settings& settings) {
@@ -103,19 +130,19 @@ Result<void> Adapter::find(const Settings& settings) {
   ::fcntl(channel->fd, F_SETFL, ::fcntl(channel->fd, F_GETFL) | O_NONBLOCK);
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return failed("getifaddrs");
+  std::string reason;
   for (const int family : {AF_INET, AF_INET6})
     for (const ifaddrs* entry = list; entry != nullptr && listener == nullptr; entry = entry->ifa_next)
       if (entry->ifa_addr != nullptr && is_usable(*entry->ifa_addr, family))
-        listen_on(*entry->ifa_addr, settings.device);
+        listen_on(*entry->ifa_addr, settings.device, reason);
   ::freeifaddrs(list);
   if (listener != nullptr) return {};
+  if (!reason.empty()) return Error{Status::unreachable, fmt::format("verbs: {}", reason)};
   if (settings.device.empty())
-    return Error{Status::unreachable,
-                 "verbs: no RDMA device has an active port and an interface with an IP address"};
-  return Error{Status::unreachable,
-               fmt::format("verbs: STRIA_VERBS_DEVICE={} names no RDMA device, or address of one, with an "
-                           "active port",
-                           settings.device)};
+    return Error{Status::unreachable, "verbs: no interface of an RDMA device has an IP address"};
+  return Error{
+      Status::unreachable,
+      fmt::format("verbs: STRIA_VERBS_DEVICE={} names no RDMA device, or address of one", settings.device)};
 }
 
 Result<void> Adapter::make_queues(const Settings& settings) {

@@ -27,8 +27,8 @@ inline constexpr std::uint32_t kSendDepth = 64;
 class Adapter {
  public:
   /// Chooses the RDMA device that the settings name, or the first usable one, and makes the shared objects.
-  /// Errors: unreachable (no such device with an address and an active port, or its limits are too low for
-  /// one link); io_error (a call failed).
+  /// Errors: unreachable (no such device with an address and an active port, none of its ports is free, or
+  /// its limits are too low for one link); io_error (a call failed).
   static Result<std::unique_ptr<Adapter>> open(const Settings& settings);
   Adapter() = default;  ///< without a device: for open(), and for tests with a stand-in
   ~Adapter();
@@ -61,7 +61,9 @@ class Adapter {
   sockaddr_storage local{};
 
  private:
-  bool listen_on(const sockaddr& address, const std::string& wanted);
+  enum class Listening { yes, other_device, port_taken, impossible };
+  Listening try_listening(const sockaddr& address, const std::string& wanted, std::string& reason);
+  bool listen_on(const sockaddr& address, const std::string& wanted, std::string& reason);
   Result<void> find(const Settings& settings);
   Result<void> make_queues(const Settings& settings);
   ibv_qp_init_attr_ex queue_pair() const noexcept;

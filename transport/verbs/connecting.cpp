@@ -117,10 +117,16 @@ void Connector::request(Connection& connection) {
   const Hello hello = handshake_.hello_to(connection);
   rdma_conn_param param = handshake_.parameters(hello);
   if (::rdma_connect(connection.id, &param) == 0) return;
-  if (errno == ECONNREFUSED)  // from iWARP devices that connect by TCP before the call returns
+  // iWARP devices connect by TCP before the call returns.
+  const int error = errno;
+  std::string why = fmt::format("rdma_connect: {}", std::strerror(error));
+  const auto attempt = attempt_of(connection);
+  if (error == EADDRINUSE && attempt != attempts_.end())  // an ordinary socket has the port: another one
+    pause(attempt->second, std::move(why));
+  else if (error == ECONNREFUSED)
     fail(connection, {Status::peer_failed, kNobodyListens});
   else
-    fail(connection, {Status::unreachable, fmt::format("rdma_connect: {}", std::strerror(errno))});
+    fail(connection, {Status::unreachable, std::move(why)});
 }
 
 /// The peer accepted a connection that this side asked for.
@@ -163,7 +169,6 @@ void Connector::ended(Connection& connection, const Event& event) {
 /// The peer refused a connection that this side asked for. The attempt goes on when the peer's own request is
 /// to come, or when the peer has to let go of an earlier connection first; else it fails.
 void Connector::refused(Connection& connection, const Refusal& refusal) {
-  constexpr auto kPause = std::chrono::milliseconds(5);
   const auto attempt = attempt_of(connection);
   const bool may_come = refusal.reason == Reason::yours_comes || refusal.reason == Reason::busy;
   if (attempt == attempts_.end() || !may_come) {
@@ -171,11 +176,25 @@ void Connector::refused(Connection& connection, const Refusal& refusal) {
                       Handshake::text_of(refusal)});
     return;
   }
-  Attempt& pending = attempt->second;
-  pending.why = Handshake::text_of(refusal);
-  pending.connection = nullptr;
-  pending.state = refusal.reason == Reason::busy ? Attempt::State::paused : Attempt::State::awaited;
-  if (pending.state == Attempt::State::paused) timers_.emplace(Clock::now() + kPause, connection.worker);
+  if (refusal.reason == Reason::busy) {
+    pause(attempt->second, Handshake::text_of(refusal));
+    return;
+  }
+  attempt->second.why = Handshake::text_of(refusal);
+  attempt->second.connection = nullptr;
+  attempt->second.state = Attempt::State::awaited;
+  destroy(connection);
+}
+
+/// Destroys the connection of an attempt, which asks by a new one in a moment; `why` is its error if its time
+/// ends before.
+void Connector::pause(Attempt& attempt, std::string why) {
+  constexpr auto kPause = std::chrono::milliseconds(5);
+  Connection& connection = *attempt.connection;
+  attempt.why = std::move(why);
+  attempt.connection = nullptr;
+  attempt.state = Attempt::State::paused;
+  timers_.emplace(Clock::now() + kPause, connection.worker);
   destroy(connection);
 }
 

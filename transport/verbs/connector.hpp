@@ -109,6 +109,7 @@ class Connector {
   void up(Connection& connection);
   void ended(Connection& connection, const Event& event);
   void refused(Connection& connection, const Refusal& refusal);
+  void pause(Attempt& attempt, std::string why);
   void fail(Connection& connection, Error error);
   void give_up(Attempts::iterator attempt, Error error);
   void break_off(Connection& connection);

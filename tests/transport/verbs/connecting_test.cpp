@@ -80,6 +80,25 @@ TEST_F(Connecting, is_not_held_up_by_a_system_call_of_the_connection_manager) {
   EXPECT_TRUE(drive([&] { return a.downs == 2; }));
 }
 
+/// An iWARP device connects by TCP, where an ordinary socket may have the port.
+TEST_F(Connecting, by_ports_that_sockets_have_taken_asks_by_others) {
+  Side &a = open(1), &b = open(2);
+  manager.take_ports(3);
+  Link* const link = connect(a, 2);
+  ASSERT_NE(link, nullptr);
+  EXPECT_TRUE(exchange(*link, b, 5));
+  EXPECT_EQ(a.downs, 0);
+}
+
+TEST_F(Connecting, by_ports_that_all_are_taken_ends_the_link_when_its_time_is_over) {
+  Side& a = open(1, Patience::short_one);
+  open(2);
+  manager.take_ports(1 << 30);
+  ASSERT_NE(connect(a, 2), nullptr);
+  ASSERT_TRUE(drive([&] { return a.downs == 1; }));
+  EXPECT_EQ(a.ended[cookie_of(2)], Status::unreachable);
+}
+
 TEST_F(Connecting, to_where_nobody_listens_ends_the_link_because_the_peer_is_gone) {
   Side& a = open(1);
   connect(a, 2);

@@ -150,9 +150,18 @@ struct ManagerCalls {
     const std::lock_guard lock(manager().mutex_);
     manager().tell(of(base), RDMA_CM_EVENT_ROUTE_RESOLVED);
   }
-  static void connect(rdma_cm_id* base, const rdma_conn_param& param) {
-    constexpr int kInvalidServiceId = 8;
+  static int connect(rdma_cm_id* base, const rdma_conn_param& param) {
     ConnectionManager& self = manager();
+    if (self.ports_taken_ > 0) {
+      --self.ports_taken_;
+      errno = EADDRINUSE;
+      return -1;
+    }
+    request(self, base, param);
+    return 0;
+  }
+  static void request(ConnectionManager& self, rdma_cm_id* base, const rdma_conn_param& param) {
+    constexpr int kInvalidServiceId = 8;
     const std::lock_guard lock(self.mutex_);
     Id& id = of(base);
     id.asked = true;
@@ -242,8 +251,7 @@ int rdma_resolve_route(rdma_cm_id* id, int) {
   return 0;
 }
 int rdma_connect(rdma_cm_id* id, rdma_conn_param* param) {
-  ManagerCalls::connect(id, *param);
-  return 0;
+  return ManagerCalls::connect(id, *param);
 }
 int rdma_accept(rdma_cm_id* id, rdma_conn_param* param) {
   ManagerCalls::accept(id, *param);

@@ -39,6 +39,9 @@ class ConnectionManager {
   /// A host whose address is never resolved.
   void hide(std::uint16_t port);
 
+  /// So many calls of rdma_connect fail from here on, because a socket has the port that was picked.
+  void take_ports(int calls) { ports_taken_ = calls; }
+
   /// Of a connection that a test's own peer asks the host for; the provider's from the event on.
   rdma_cm_id* make_id(std::uint16_t port);
   void say(rdma_cm_event_type what, rdma_cm_id* id, const Hello* hello = nullptr);
@@ -75,6 +78,7 @@ class ConnectionManager {
   void tell(Id& id, rdma_cm_event_type what, const void* data = nullptr, std::size_t bytes = 0,
             int status = 0);
 
+  std::atomic<int> ports_taken_{0};
   std::mutex mutex_;
   std::map<std::uint16_t, std::unique_ptr<Host>> hosts_;
   std::deque<std::unique_ptr<Host>> gone_;  // whose ids may still be there
