@@ -1,6 +1,7 @@
 // The cost model: which protocol moves a rendezvous, from what both sides know of their memory and what the
-// link can do. A pure function over the list of protocols (protocols/list.hpp), which plan.hpp calls for the
-// engine and for stria_info alike.
+// link can do. Each protocol has a file of its own with the formula for its cost (protocols/get.hpp and
+// others); this is the pure function that takes the cheapest of their list, and the facts and parameters
+// that the formulas use. plan.hpp calls it for the engine and for stria_info alike.
 #pragma once
 
 #include <array>

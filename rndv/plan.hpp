@@ -1,7 +1,7 @@
 // The plan of an announced message: which key its sender makes, and how its receiver has the bytes moved. Two
 // pure functions of three kinds of facts: how the memory of both sides lies (Blocks), what the path can do
 // (transport::LinkRef), and what the user wants (Options). The parts of the engine, and stria_info --schemes,
-// call the same functions with the same facts. tag/start.hpp plans which messages are announced.
+// call the same functions with the same facts. tag/eager_or_announced.hpp plans which messages are announced.
 #pragma once
 
 #include <cstdint>

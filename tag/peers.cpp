@@ -6,10 +6,10 @@
 #include "base/log.hpp"
 #include "rndv/plan.hpp"
 #include "tag/address.hpp"
+#include "tag/eager_or_announced.hpp"
 #include "tag/last_error.hpp"
 #include "tag/peers.hpp"
 #include "tag/rails.hpp"
-#include "tag/start.hpp"
 
 namespace stria::tag {
 

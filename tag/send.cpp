@@ -1,7 +1,7 @@
 #include "base/fits.hpp"
+#include "tag/eager_or_announced.hpp"
 #include "tag/mappable.hpp"
 #include "tag/sends.hpp"
-#include "tag/start.hpp"
 #include "transport/payload.hpp"
 
 namespace stria::tag {

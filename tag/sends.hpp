@@ -1,7 +1,7 @@
 // Sends: how a message leaves. It goes at once while the receiver's credit lasts, is announced otherwise, and
 // waits behind earlier messages to the same peer when there is no room, so that sequence numbers are given
 // in the order of the calls. Which messages are announced (rndv/) and not sent eagerly (eager/) is planned by
-// start.hpp.
+// eager_or_announced.hpp.
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,7 @@ void UnexpectedQueue::remove(Unexpected* entry) noexcept {
 }
 
 void UnexpectedQueue::unlink_from_indexes(const Unexpected& entry) noexcept {
-  for (WildcardIndex& index : indexes_)
+  for (UnexpectedIndex& index : indexes_)
     if (index.is_active()) index.remove(pool_, entry);
   if (size_ == 0) stop_indexes();
 }
@@ -67,13 +67,13 @@ Unexpected* UnexpectedQueue::find_wildcard(std::uint32_t source, std::uint64_t t
                                            std::uint64_t ignore) noexcept {
   const bool any_source = source == kAnySource;
   if (indexed_) {
-    for (WildcardIndex& index : indexes_)
+    for (UnexpectedIndex& index : indexes_)
       if (index.serves(any_source, ignore)) return index.oldest(pool_, source, tag);
   }
   unsigned walked = 0;
   for (std::uint32_t i = head_; i != kNone; i = pool_.at(i).all_next) {
     if (walked++ == kLongWalk) {
-      WildcardIndex* const index = make_index(any_source, ignore);
+      UnexpectedIndex* const index = make_index(any_source, ignore);
       if (index != nullptr) return index->oldest(pool_, source, tag);
     }
     Unexpected& entry = pool_.at(i);
@@ -84,11 +84,13 @@ Unexpected* UnexpectedQueue::find_wildcard(std::uint32_t source, std::uint64_t t
 
 // Makes an index for this shape of receives, in the place of an index that is free, or was not used for
 // longest.
-WildcardIndex* UnexpectedQueue::make_index(bool any_source, std::uint64_t ignore) noexcept {
-  const auto rank = [](const WildcardIndex& index) { return index.is_active() ? index.unused_for() : ~0ull; };
-  WildcardIndex& index =
-      *std::max_element(indexes_.begin(), indexes_.end(),
-                        [&](const WildcardIndex& a, const WildcardIndex& b) { return rank(a) < rank(b); });
+UnexpectedIndex* UnexpectedQueue::make_index(bool any_source, std::uint64_t ignore) noexcept {
+  const auto rank = [](const UnexpectedIndex& index) {
+    return index.is_active() ? index.unused_for() : ~0ull;
+  };
+  UnexpectedIndex& index = *std::max_element(
+      indexes_.begin(), indexes_.end(),
+      [&](const UnexpectedIndex& a, const UnexpectedIndex& b) { return rank(a) < rank(b); });
   // There are more shapes than places: the receives for which the other indexes were made a moment ago go on
   // using them.
   if (index.is_active() && index.unused_for() < size_) return nullptr;
@@ -100,7 +102,7 @@ WildcardIndex* UnexpectedQueue::make_index(bool any_source, std::uint64_t ignore
 
 void UnexpectedQueue::push_to_indexes(const Unexpected& entry) noexcept {
   indexed_ = false;
-  for (WildcardIndex& index : indexes_) {
+  for (UnexpectedIndex& index : indexes_) {
     if (!index.is_active()) continue;
     index.push(pool_, entry);
     if (index.unused_for() > std::max(kUnused, size_)) index.stop();
@@ -109,7 +111,7 @@ void UnexpectedQueue::push_to_indexes(const Unexpected& entry) noexcept {
 }
 
 void UnexpectedQueue::stop_indexes() noexcept {
-  for (WildcardIndex& index : indexes_) index.stop();
+  for (UnexpectedIndex& index : indexes_) index.stop();
   indexed_ = false;
 }
 

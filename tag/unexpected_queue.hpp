@@ -1,14 +1,14 @@
 // UnexpectedQueue: messages that came before their receive. Every entry lies in a hash table, for receives
 // that name source and tag, and in a list in order of arrival, for all other receives. These walk the list
-// while it is short, and have an index made for them when it is long (wildcard_index.hpp).
+// while it is short, and have an index made for them when it is long (unexpected_index.hpp).
 #pragma once
 
 #include <array>
 #include <cstdint>
 
 #include "tag/match_table.hpp"
+#include "tag/unexpected_index.hpp"
 #include "tag/unexpected_pool.hpp"
-#include "tag/wildcard_index.hpp"
 
 namespace stria::tag {
 
@@ -109,14 +109,14 @@ class UnexpectedQueue {
       unlink_from_indexes(entry);
   }
   [[gnu::noinline]] void unlink_from_indexes(const Unexpected& entry) noexcept;
-  WildcardIndex* make_index(bool any_source, std::uint64_t ignore) noexcept;
+  UnexpectedIndex* make_index(bool any_source, std::uint64_t ignore) noexcept;
   void push_to_indexes(const Unexpected& entry) noexcept;
   void stop_indexes() noexcept;
 
   UnexpectedPool pool_;
   MatchTable<Items> exact_;
-  std::array<WildcardIndex, 3> indexes_;  // MPI's: any source, any tag, both
-  bool indexed_ = false;                  // some of indexes_ are active
+  std::array<UnexpectedIndex, 3> indexes_;  // MPI's: any source, any tag, both
+  bool indexed_ = false;                    // some of indexes_ are active
   std::uint32_t head_ = kNone;
   std::uint32_t tail_ = kNone;
   std::uint32_t aside_ = kNone;  // the last entry set aside; these entries, too, use all_next and all_prev

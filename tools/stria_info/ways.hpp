@@ -1,5 +1,5 @@
-// Ways: how a message of a device in use would go, and why. The plans are the engine's own (tag/start.hpp,
-// rndv/plan.hpp), asked with the limits that a link of the device has.
+// Ways: how a message of a device in use would go, and why. The plans are the engine's own
+// (tag/eager_or_announced.hpp, rndv/plan.hpp), asked with the limits that a link of the device has.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include "rndv/plan.hpp"
 #include "rndv/protocols/list.hpp"
-#include "tag/start.hpp"
+#include "tag/eager_or_announced.hpp"
 #include "tools/stria_info/section.hpp"
 
 namespace stria::info {

@@ -6,7 +6,7 @@
 //   Peers       has the links, by worker and by peer slot
 //   KeyMaker    makes keys, and ends them
 //   Receiver    delivers what came through windows and inbox
-//   Sharing     gives windows of idle peers to busy peers
+//   WindowSharing     gives windows of idle peers to busy peers
 //   Teardown    takes links down
 //
 // Of these parts a link (link.hpp) knows only Shared.
@@ -22,8 +22,8 @@
 #include "transport/shm/peers.hpp"
 #include "transport/shm/receiver.hpp"
 #include "transport/shm/shared.hpp"
-#include "transport/shm/sharing.hpp"
 #include "transport/shm/teardown.hpp"
+#include "transport/shm/window_sharing.hpp"
 
 namespace stria::shm {
 
@@ -77,7 +77,7 @@ class Device {
   KeyMaker keys_;
   Peers peers_{{shared_, connector_, keys_, receiver_}};
   Receiver receiver_{{shared_, keys_, peers_}};
-  Sharing sharing_{shared_, connector_, peers_.links()};
+  WindowSharing sharing_{shared_, connector_, peers_.links()};
   Teardown teardown_{{shared_, connector_, peers_, receiver_, sharing_}};
   bool closed_ = false;
   std::uint32_t sleep_ = 0;  // number of the last sleep (wakeup.hpp); skips 0

@@ -59,7 +59,7 @@ class Incoming {
   void* cookie = nullptr;           ///< by which the sink knows the link
   std::uint32_t slot = kNone;       ///< the peer's slot in this device's segment
   std::uint32_t window = kNone;     ///< the window that the peer took here, if it is in Windows
-  std::uint32_t came_by_inbox = 0;  ///< records through the inbox since Sharing::look() was last called
+  std::uint32_t came_by_inbox = 0;  ///< records through the inbox since WindowSharing::look() was last called
   bool broken = false;              ///< the peer wrote a record that makes no sense
   bool is_over = false;             ///< the peer writes nothing any more
 

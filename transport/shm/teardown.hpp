@@ -6,7 +6,7 @@
 
 #include "transport/shm/peers.hpp"
 #include "transport/shm/receiver.hpp"
-#include "transport/shm/sharing.hpp"
+#include "transport/shm/window_sharing.hpp"
 
 namespace stria::shm {
 
@@ -18,12 +18,12 @@ class Teardown {
     Connector& connector;
     Peers& peers;
     Receiver& receiver;
-    Sharing& sharing;
+    WindowSharing& sharing;
   };
   explicit Teardown(const Parts& parts) noexcept : parts_(parts) {}
 
   /// Takes down every link that cannot stay (fate()). For the other links: unmaps memory that the peer freed,
-  /// renews the distance, and gives windows back or takes them (Sharing).
+  /// renews the distance, and gives windows back or takes them (WindowSharing).
   void check() noexcept;
   /// For close(): whether a peer still needs this process to receive what was sent to it. look_closely: asks
   /// whether the peers live; otherwise they are taken to live.

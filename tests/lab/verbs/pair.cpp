@@ -170,10 +170,16 @@ Ended End::next(ibv_cq* queue, ibv_comp_channel* channel, int patience_ms) {
 
 Pair::Pair(const Options& options) : events_(rdma_create_event_channel()) {
   must(events_ != nullptr, "rdma_create_event_channel");
-  must(rdma_create_id(events_, &listener_, nullptr, RDMA_PS_TCP) == 0, "rdma_create_id");
-  sockaddr_in address = here(0);
-  must(rdma_bind_addr(listener_, reinterpret_cast<sockaddr*>(&address)) == 0, "rdma_bind_addr");
-  must(rdma_listen(listener_, 1) == 0, "rdma_listen");
+  // An iWARP device listens by TCP, where an ordinary socket may have the port that the connection manager
+  // picks.
+  for (int ports = 1;; ++ports) {
+    must(rdma_create_id(events_, &listener_, nullptr, RDMA_PS_TCP) == 0, "rdma_create_id");
+    sockaddr_in address = here(0);
+    must(rdma_bind_addr(listener_, reinterpret_cast<sockaddr*>(&address)) == 0, "rdma_bind_addr");
+    if (rdma_listen(listener_, 1) == 0) break;
+    must(errno == EADDRINUSE && ports < 64, "rdma_listen");
+    rdma_destroy_id(listener_);
+  }
   domain_ = listener_->pd;
   if (options.shared_receives) {
     ibv_srq_init_attr wanted{};

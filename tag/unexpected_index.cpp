@@ -1,8 +1,8 @@
-#include "tag/wildcard_index.hpp"
+#include "tag/unexpected_index.hpp"
 
 namespace stria::tag {
 
-bool WildcardIndex::make_links(const UnexpectedPool& pool) noexcept {
+bool UnexpectedIndex::make_links(const UnexpectedPool& pool) noexcept {
   try {
     links_.resize(pool.end());
     return true;
@@ -11,7 +11,7 @@ bool WildcardIndex::make_links(const UnexpectedPool& pool) noexcept {
   }
 }
 
-bool WildcardIndex::start(const UnexpectedPool& pool, bool any_source, std::uint64_t ignore) noexcept {
+bool UnexpectedIndex::start(const UnexpectedPool& pool, bool any_source, std::uint64_t ignore) noexcept {
   stop();
   if (!table_.open() || !make_links(pool)) return false;
   any_source_ = any_source;
@@ -21,7 +21,7 @@ bool WildcardIndex::start(const UnexpectedPool& pool, bool any_source, std::uint
   return true;
 }
 
-void WildcardIndex::push(const UnexpectedPool& pool, const Unexpected& entry) noexcept {
+void UnexpectedIndex::push(const UnexpectedPool& pool, const Unexpected& entry) noexcept {
   if (entry.self >= links_.size() && !make_links(pool)) {
     stop();  // receives then walk the queue again
     return;

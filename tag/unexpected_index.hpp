@@ -1,4 +1,4 @@
-// WildcardIndex: a second way into a deep unexpected queue, for receives that ignore the source or bits of
+// UnexpectedIndex: a second way into a deep unexpected queue, for receives that ignore the source or bits of
 // the tag. It is made when such a receive had to look at many messages, is kept up to date while it is used,
 // and costs nothing before: its links lie in an array of their own.
 #pragma once
@@ -12,7 +12,7 @@
 namespace stria::tag {
 
 /// Threads: the queue allows one call at a time.
-class WildcardIndex {
+class UnexpectedIndex {
  public:
   bool is_active() const noexcept { return active_; }
   bool serves(bool any_source, std::uint64_t ignore) const noexcept {

@@ -23,9 +23,9 @@
 namespace stria::shm {
 
 /// Threads: the device's thread only.
-class Sharing {
+class WindowSharing {
  public:
-  Sharing(Shared& shared, Connector& connector, Links& links) noexcept
+  WindowSharing(Shared& shared, Connector& connector, Links& links) noexcept
       : shared_(shared), connector_(connector), links_(links) {}
 
   /// For the windows in this device's segment: makes idle windows cold, and asks idle peers for as many

@@ -1,5 +1,5 @@
 // How messages start on their way, as a table, and where the eager limits lie.
-#include "tag/start.hpp"
+#include "tag/eager_or_announced.hpp"
 
 #include <gtest/gtest.h>
 

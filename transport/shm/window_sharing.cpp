@@ -1,4 +1,4 @@
-#include "transport/shm/sharing.hpp"
+#include "transport/shm/window_sharing.hpp"
 
 #include <utility>
 
@@ -10,7 +10,7 @@ constexpr std::uint32_t kBusy = 64;  // records through the inbox between two lo
 }  // namespace
 
 /// How many windows busy peers lack, beside those that are free.
-std::uint32_t Sharing::windows_wanted() noexcept {
+std::uint32_t WindowSharing::windows_wanted() noexcept {
   std::uint32_t wanted = 0;
   for (std::uint32_t i = 0; i < links_.living(); ++i) {
     Link& link = links_.living(i);
@@ -21,13 +21,13 @@ std::uint32_t Sharing::windows_wanted() noexcept {
   return wanted > free ? wanted - free : 0;
 }
 
-void Sharing::look() noexcept {
+void WindowSharing::look() noexcept {
   const std::uint32_t wanted = windows_wanted();
   shared_.windows.cool_idle(wanted);
   shared_.windows.ask_back(wanted);
 }
 
-void Sharing::adapt(Link& link) noexcept {
+void WindowSharing::adapt(Link& link) noexcept {
   Outgoing& outgoing = link.outgoing();
   if (!outgoing.is_up()) return;
   if (outgoing.uses_window()) {

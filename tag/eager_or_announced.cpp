@@ -1,4 +1,4 @@
-#include "tag/start.hpp"
+#include "tag/eager_or_announced.hpp"
 
 #include <algorithm>
 
