@@ -1,7 +1,13 @@
 #include "hw/machine.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
 #include <ctime>
+#include <string>
 #include <string_view>
 
 #include "base/config.hpp"
@@ -22,6 +28,26 @@ std::string machine_setting() {
   return value ? value->text : variable.default_value;
 }
 
+std::chrono::milliseconds time_now() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+}
+
+/// When this process had started, not more than a clock tick later; now, where the kernel does not say. Field
+/// 22 of /proc/self/stat is the time since boot, in clock ticks, rounded down. Field 2 is a name in
+/// parentheses that may have any characters.
+std::chrono::milliseconds time_of_start() {
+  const std::string text = read_file("/proc/self/stat", 4096).value_or("");
+  std::size_t at = text.rfind(')');
+  for (int field = 2; at != std::string::npos && field < 22; ++field) at = text.find(' ', at + 1);
+  timespec uptime{};
+  if (at == std::string::npos || ::clock_gettime(CLOCK_BOOTTIME, &uptime) != 0) return time_now();
+  const auto ticks = std::strtoll(text.c_str() + at, nullptr, 10);
+  const std::int64_t uptime_ms = uptime.tv_sec * 1000 + uptime.tv_nsec / 1'000'000;
+  const std::int64_t start_ms = (ticks + 1) * 1000 / ::sysconf(_SC_CLK_TCK);
+  return time_now() - std::chrono::milliseconds(uptime_ms - start_ms);
+}
+
 Profile find_profile() {
   const std::string wanted = machine_setting();
   if (wanted == "defaults") return {};
@@ -40,7 +66,7 @@ Profile find_profile() {
     return {};
   }
   return obtain({ProfileFolder::candidates(), Identity::of_this_machine(), renew,
-                 renew ? kPatientLimits : kUsualLimits, std::chrono::seconds(::time(nullptr)),
+                 renew ? kPatientLimits : kUsualLimits, time_of_start(), time_now,
                  renew ? measure : measure_unless_busy});
 }
 

@@ -30,13 +30,11 @@ class ProfileFile {
   /// cannot be used.
   std::optional<Profile> obtain() {
     const std::optional<StoredProfile> before = read();
-    if (before && !request_.renew && is_usable(*before)) return kept_profile(*before);
+    if (before && is_usable(*before)) return kept_profile(*before);
     const Deadline deadline(request_.limits.waiting);
     std::optional<UniqueFd> lock;
-    bool waited = false;
     while ((lock = folder_.try_lock(name_)) && !*lock) {
-      waited = true;
-      if (const auto now = read(); now && !request_.renew && is_usable(*now)) return kept_profile(*now);
+      if (const auto now = read(); now && is_usable(*now)) return kept_profile(*now);
       if (deadline.passed() && before && !request_.renew) return kept_profile(*before);
       if (deadline.passed())
         return profile_of({}, Source::defaults, folder_.path_of(name_), "another process is measuring");
@@ -45,14 +43,16 @@ class ProfileFile {
     if (!lock) return std::nullopt;
     // Another process may have measured since this one looked.
     const std::optional<StoredProfile> now = read();
-    if (now && (request_.renew ? waited : is_usable(*now))) return kept_profile(*now);
+    if (now && is_usable(*now)) return kept_profile(*now);
     return measure_and_keep(request_.renew ? std::nullopt : now);
   }
 
  private:
   /// Whether the profile is taken as it is, and nothing is measured.
-  bool is_usable(const StoredProfile& record) const noexcept {
-    const auto age = request_.now - std::chrono::seconds(record.when);
+  bool is_usable(const StoredProfile& record) const {
+    const std::chrono::milliseconds when(record.when);
+    if (request_.renew && when < request_.started) return false;
+    const auto age = request_.clock() - when;
     return record.complete || record.tries >= kMostTries || (age < kTryAfter && age > -kTryAfter);
   }
   std::optional<StoredProfile> read() const {
@@ -70,7 +70,7 @@ class ProfileFile {
     const Measured found =
         request_.measure(before ? before->machine : Machine{}, Deadline(request_.limits.measuring));
     const StoredProfile record{request_.identity.fingerprint(),
-                               (before ? before->tries : 0) + (found.tried ? 1 : 0), request_.now.count(),
+                               (before ? before->tries : 0) + (found.tried ? 1 : 0), request_.clock().count(),
                                found.complete, found.machine};
     // This process decides by the figures that the others read: the text has them rounded.
     const std::string text = to_text(record);

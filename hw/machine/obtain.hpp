@@ -29,9 +29,12 @@ inline constexpr std::chrono::seconds kTryAfter{60};
 struct ProfileRequest {
   std::vector<std::string> folders;  ///< where to keep the profile, the best place first
   Identity identity;
-  bool renew = false;  ///< measure although a profile is kept
+  /// Measure although a profile is kept, unless that was measured after this process had started: then
+  /// another one that started with it has renewed it.
+  bool renew = false;
   TimeLimits limits = kUsualLimits;
-  std::chrono::seconds now{};                                              ///< since 1970
+  std::chrono::milliseconds started{};               ///< when this process started, since 1970
+  std::function<std::chrono::milliseconds()> clock;  ///< the time since 1970
   std::function<Measured(const Machine& known, const Deadline&)> measure;  ///< hw::measure(), but in tests
 };
 /// The profile of this machine: the kept one, or a new one. Waits and measures within request.limits.

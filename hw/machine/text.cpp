@@ -9,7 +9,7 @@
 namespace stria::hw {
 namespace {
 
-constexpr std::string_view kFirstLine = "stria machine profile 2";
+constexpr std::string_view kFirstLine = "stria machine profile 3";
 constexpr double kMostNs = 1e9;
 
 std::uint64_t hash_of(std::string_view text) noexcept {

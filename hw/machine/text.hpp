@@ -2,7 +2,7 @@
 // names the form, the last one holds a hash of all before it, so that a file that was cut short or changed is
 // told from a whole one.
 //
-//   stria machine profile 2
+//   stria machine profile 3
 //   fingerprint 0f1e2d3c4b5a6978
 //   tries 1
 //   complete 1
@@ -26,7 +26,7 @@ namespace stria::hw {
 struct StoredProfile {
   std::uint64_t fingerprint = 0;  ///< of the machine that was measured
   unsigned tries = 0;             ///< how often it was measured
-  std::int64_t when = 0;          ///< when it was measured last, in seconds since 1970
+  std::int64_t when = 0;          ///< when it was measured last, in milliseconds since 1970
   bool complete = false;          ///< the time sufficed to measure all that can be had
   Machine machine;
 };

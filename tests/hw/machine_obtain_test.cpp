@@ -29,6 +29,7 @@ class MachineObtainTest : public testing::Test {
     request_.folders = {(folder_ / "cache" / "stria").string()};
     request_.identity = {"host", "processor", "", "kernel", "portable", 2};
     request_.limits.waiting = std::chrono::seconds(60);  // however busy this machine is
+    request_.clock = [this] { return now_; };
     request_.measure = [this](const Machine& known, const Deadline&) {
       ++measured_;
       Measured found;
@@ -49,6 +50,7 @@ class MachineObtainTest : public testing::Test {
 
   fs::path folder_;
   ProfileRequest request_;
+  std::chrono::milliseconds now_{1'000'000};
   int measured_ = 0;
   bool complete_ = true, tried_ = true;
 };
@@ -67,9 +69,24 @@ TEST_F(MachineObtainTest, keeps_what_was_measured_for_later_processes) {
 TEST_F(MachineObtainTest, measures_again_when_it_is_asked_to) {
   obtain(request_);
   request_.renew = true;
+  request_.started = now_ += std::chrono::milliseconds(1);
   EXPECT_EQ(obtain(request_).machine.column_plain_ns, 2);
   request_.renew = false;
   EXPECT_EQ(obtain(request_).machine.column_plain_ns, 2);
+}
+
+/// One of them may look when another one has finished.
+TEST_F(MachineObtainTest, processes_that_started_before_the_new_measurement_take_it) {
+  obtain(request_);
+  request_.renew = true;
+  request_.started = now_ + std::chrono::milliseconds(5);
+  now_ += std::chrono::milliseconds(300);
+  EXPECT_EQ(obtain(request_).source, Source::measured);
+  request_.started += std::chrono::milliseconds(100);
+  EXPECT_EQ(obtain(request_).source, Source::kept);
+  EXPECT_EQ(measured_, 2);
+  request_.started = now_ + std::chrono::milliseconds(1);
+  EXPECT_EQ(obtain(request_).source, Source::measured) << "a user asks once more";
 }
 
 TEST_F(MachineObtainTest, measures_again_on_another_machine_and_kernel) {
@@ -89,7 +106,7 @@ TEST_F(MachineObtainTest, measures_further_where_the_time_did_not_suffice_but_no
   EXPECT_EQ(obtain(request_).source, Source::measured);
   EXPECT_EQ(obtain(request_).source, Source::kept) << "those that start together agree";
   for (unsigned tries = 0; tries < kMostTries + 2; ++tries) {
-    request_.now += kTryAfter;
+    now_ += kTryAfter;
     obtain(request_);
   }
   EXPECT_EQ(measured_, static_cast<int>(kMostTries));
@@ -99,7 +116,7 @@ TEST_F(MachineObtainTest, measures_further_where_the_time_did_not_suffice_but_no
 
 TEST_F(MachineObtainTest, does_not_count_a_try_that_busy_processors_prevented) {
   complete_ = tried_ = false;
-  for (unsigned tries = 0; tries < 2 * kMostTries; ++tries, request_.now += kTryAfter)
+  for (unsigned tries = 0; tries < 2 * kMostTries; ++tries, now_ += kTryAfter)
     EXPECT_NE(obtain(request_).source, Source::measured);
   complete_ = tried_ = true;
   EXPECT_EQ(obtain(request_).source, Source::measured);
@@ -108,7 +125,7 @@ TEST_F(MachineObtainTest, does_not_count_a_try_that_busy_processors_prevented) {
 
 TEST_F(MachineObtainTest, measures_again_where_the_file_is_damaged) {
   obtain(request_);
-  for (const std::string& text : {std::string(), std::string("stria machine profile 2\n"),
+  for (const std::string& text : {std::string(), std::string("stria machine profile 3\n"),
                                   std::string("stria machine profile 1\n"), std::string(100000, 'x')}) {
     fill_file(text);
     expect_renewal(text.substr(0, 30).c_str());
