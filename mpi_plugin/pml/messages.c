@@ -9,7 +9,7 @@
  * print at once, with every layer. Which rank prints is decided without communication. */
 enum { kMostMessages = 16 }; /* of one process */
 /* How long the other ranks wait for the first rank to print a message. */
-static const struct timespec kPatience = {.tv_sec = 2, .tv_nsec = 0};
+static const struct timespec kPatience = {.tv_sec = 4, .tv_nsec = 0};
 
 void pml_stria_tell(pml_stria_speaker_t speaker, const char* format, ...) {
   static int told;

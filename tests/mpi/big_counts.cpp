@@ -149,11 +149,11 @@ void far_apart(const Session& session) {
 int main(int argc, char** argv) {
   Session session(argc, argv, "big_counts");
   const int mib = static_cast<int>(session.options.number("mib", 4352));
-  int enough = available_memory() > (static_cast<std::uint64_t>(mib) + 2048) * kBlock ? 1 : 0;
+  int enough = available_memory() > (static_cast<std::uint64_t>(mib) + 4096) * kBlock ? 1 : 0;
   MPI_Bcast(&enough, 1, MPI_INT, 0, MPI_COMM_WORLD);
   if (enough == 0 || session.size != 2) {
     if (session.rank == 0)
-      std::printf("big_counts: SKIPPED: needs 2 ranks and %d MiB of free memory\n", mib + 2048);
+      std::printf("big_counts: SKIPPED: needs 2 ranks and %d MiB of free memory\n", mib + 4096);
     const int code = session.finish();
     return code != 0 ? code : kSkipped;
   }

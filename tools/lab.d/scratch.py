@@ -26,7 +26,10 @@ def _held(folder):
 
 def _sweep():
     for folder in pathlib.Path(tempfile.gettempdir()).glob(PREFIX + "*"):
-        if folder.stat().st_uid != os.getuid() or not (folder / "lock").exists():
+        try:
+            if folder.stat().st_uid != os.getuid() or not (folder / "lock").exists():
+                continue
+        except FileNotFoundError:  # another run has removed it
             continue
         lock = _held(folder)
         if lock is not None:

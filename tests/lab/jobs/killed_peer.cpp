@@ -28,7 +28,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kLong = 64u << 20;  // under way for seconds in a guest
-constexpr std::size_t kRegion = 1u << 20;
+constexpr std::size_t kRegion = kLong / 8;
 constexpr double kLimitSeconds = 20;
 
 void need(bool good, const std::string& what) {

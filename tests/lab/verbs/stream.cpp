@@ -27,8 +27,8 @@ constexpr std::size_t kMessage = 4096;
 constexpr std::size_t kReceives = 32;
 constexpr std::uint64_t kLast = ~std::uint64_t{0};
 constexpr int kResolveMs = 5000;
-// 4.096 µs * 2^18 = 1.07 s until a packet is sent again: with 6 retries 7.5 s until the peer counts as gone.
-constexpr std::uint8_t kAckTimeout = 18;
+// 4.096 µs * 2^19 = 2.1 s until a packet is sent again: with 6 retries 15 s until the peer counts as gone.
+constexpr std::uint8_t kAckTimeout = 19;
 
 void set_patience(rdma_cm_id* id) {
   std::uint8_t exponent = kAckTimeout;

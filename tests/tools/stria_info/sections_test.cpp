@@ -45,7 +45,7 @@ std::string way(const Section& section, std::size_t table, std::uint64_t bytes) 
 
 TEST(RdmaSection, names_the_devices_that_the_kernel_lists) {
   namespace fs = std::filesystem;
-  const fs::path folder = fs::path(::testing::TempDir()) / "stria_info_rdma";
+  const fs::path folder = fs::path(::testing::TempDir()) / ("stria_info_rdma." + std::to_string(::getpid()));
   fs::remove_all(folder);
   EXPECT_EQ(rdma_section(folder).text, "none\n");
   const auto write = [&](const char* path, const char* text) {
