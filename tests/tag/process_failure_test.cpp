@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "stria/stria.h"
+#include "tests/named_memory.hpp"
 #include "tests/tag/process_side.hpp"
 
 namespace stria::test {
@@ -85,19 +86,6 @@ std::size_t segments_here() {
   ::closedir(folder);
   return n;
 }
-/// Those of the library; benchmarks that run beside have some of their own, and come and go.
-std::vector<std::string> shared_files() {
-  std::vector<std::string> names;
-  DIR* folder = ::opendir("/dev/shm");
-  if (folder == nullptr) return names;
-  while (const dirent* entry = ::readdir(folder)) {
-    const std::string_view name = entry->d_name;
-    if (name.find("stria") != std::string_view::npos && !name.starts_with("stria_bench."))
-      names.emplace_back(name);
-  }
-  ::closedir(folder);
-  return names;
-}
 
 using Act = std::function<void(Side&)>;
 constexpr int kNoLimit = -1;
@@ -121,6 +109,7 @@ void kill_peer(const Act& victim, const Act& afterwards, const Act& start, bool 
   {
     Side side(down[1], up[0]);
     side.greet();
+    EXPECT_EQ(named_memory(child), std::vector<std::string>()) << "it stays when the process is killed";
     side.progress_until_ready();
     start(side);
     long never = 0, whoever = 0;
@@ -174,18 +163,15 @@ class ProcessFailure : public ::testing::Test {
  protected:
   void SetUp() override {
     ::alarm(60);  // a sleep without end must not hold up the tests
-    files_ = shared_files();
     segments_ = segments_here();
   }
   void TearDown() override {
     ::alarm(0);
     EXPECT_EQ(segments_here(), segments_);
-    EXPECT_EQ(shared_files(), files_);
   }
   std::vector<char> data_ = std::vector<char>(kLong, 3), room_ = std::vector<char>(kLong);
 
  private:
-  std::vector<std::string> files_;
   std::size_t segments_ = 0;
 };
 

@@ -1,7 +1,14 @@
 // Devices in processes of their own: exchange, cross-memory attach, and processes that are killed.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <random>
+#include <string>
+#include <vector>
 
+#include "tests/named_memory.hpp"
 #include "tests/transport/shm/node.hpp"
 
 namespace stria::shm::test {
@@ -277,15 +284,34 @@ TEST(ShmProcess, a_hint_saves_time_and_gives_no_right) {
   EXPECT_EQ(other.wait(), 0);
 }
 
-TEST(ShmProcess, processes_killed_leave_nothing_in_dev_shm) {
-  const auto entries = [] {
-    FILE* list = ::popen("ls /dev/shm | grep stria | grep -vc '^stria_bench[.]'", "r");
-    int count = -1;
-    EXPECT_EQ(std::fscanf(list, "%d", &count), 1);
-    ::pclose(list);
-    return count;
-  };
-  EXPECT_EQ(entries(), 0);
+TEST(ShmProcess, has_no_shared_memory_that_would_stay_when_it_is_killed) {
+  Child other([](Child& up) { return echo(up, {}, 2); });
+  Node node(1);
+  stria_link_t* link = node.connect(other.receive(), 2);
+  ASSERT_NE(link, nullptr) << node.error;
+  for (const bool by_window : {true, false})
+    ASSERT_EQ(node.send(link, header(1), pattern(1, 10), by_window), Status::ok);
+  ASSERT_TRUE(until([&] { return node.got.size() == 2; }, [&] { node.progress(); }));
+  const std::vector<std::string> none;
+  EXPECT_EQ(stria::test::named_memory(::getpid()), none);
+  EXPECT_EQ(stria::test::named_memory(other.pid()), none);
+}
+
+// That the test above would see such memory.
+TEST(ShmProcess, with_named_memory_is_seen_until_the_name_is_gone) {
+  const std::string name = "/stria_test." + std::to_string(::getpid());
+  const std::vector<std::string> none, one = {"/dev/shm" + name};
+  const int fd = ::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
+  ASSERT_GE(fd, 0);
+  EXPECT_EQ(::ftruncate(fd, 4096), 0);
+  EXPECT_EQ(stria::test::named_memory(::getpid()), one) << "open";
+  void* const mapped = ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, 0);
+  EXPECT_NE(mapped, MAP_FAILED);
+  ::close(fd);
+  EXPECT_EQ(stria::test::named_memory(::getpid()), one) << "mapped";
+  EXPECT_EQ(::shm_unlink(name.c_str()), 0);
+  EXPECT_EQ(stria::test::named_memory(::getpid()), none);
+  EXPECT_EQ(::munmap(mapped, 4096), 0);
 }
 
 }  // namespace
