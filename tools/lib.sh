@@ -36,14 +36,15 @@ missing_packages() {
 
 # need_packages GROUP...: installs what is missing as root; otherwise names the command that does and ends.
 need_packages() {
-  local missing
+  local missing sudo=
   command -v dpkg-query >/dev/null || die "this needs Debian 12 (no dpkg-query here)"
   missing=$(missing_packages "$@" | tr '\n' ' ')
   missing=${missing% }
   [[ -z $missing ]] && return 0
   if ((EUID != 0)); then
-    printf '%s\n' "Debian packages are missing. Install them, then start again:" "" \
-      "  sudo apt-get install --no-install-recommends -y $missing" "" >&2
+    command -v sudo >/dev/null && sudo="sudo "
+    printf '%s\n' "Debian packages are missing. Install them as root, or have them installed, then start again:" "" \
+      "  ${sudo}apt-get install --no-install-recommends -y $missing" "" >&2
     exit 1
   fi
   say "installing Debian packages: $missing"
