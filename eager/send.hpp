@@ -18,9 +18,17 @@ inline constexpr std::uint32_t kGatherMax = 256;
 /// then, since a provider has few buffers of that length.
 inline constexpr std::uint64_t kWaitForRoomMax = 32768;
 
-/// Whether a message goes through the PIO window when the window has room.
-constexpr bool fits_window(const transport::LinkRef& link, bool contiguous, std::uint64_t bytes) noexcept {
-  return bytes < link.pio_below && (contiguous || bytes <= kGatherMax);
+/// How a message leaves.
+enum class Way : std::uint8_t {
+  window,    ///< stored into the PIO window with its header; in a buffer while the window has no room
+  buffer,    ///< packed into memory of the provider
+  announced  ///< moved by the rendezvous
+};
+
+/// The way of a message by what its link takes: announced where neither the window nor a buffer takes it.
+constexpr Way way_of(const transport::LinkRef& link, bool contiguous, std::uint64_t bytes) noexcept {
+  if (bytes < link.pio_below && (contiguous || bytes <= kGatherMax)) return Way::window;
+  return bytes > link.eager_max ? Way::announced : Way::buffer;
 }
 
 /// The eager messages that one worker sends. Threads: one at a time, under the worker's lock.
@@ -55,15 +63,16 @@ class Sender {
     return true;
   }
 
-  /// Sends a message that admits() accepts, with the flow's next sequence number. ok: the memory is the
-  /// caller's again. no_resource: nothing changed, and the call is to be repeated. unsupported: nothing
-  /// changed, and the message is to be announced.
-  Status send(Flow& flow, transport::Header header, const transport::Payload& payload) noexcept {
+  /// Sends a message that admits() accepts, with the flow's next sequence number. `way`: as way_of() says,
+  /// and not announced. ok: the memory is the caller's again. no_resource: nothing changed, and the call is
+  /// to be repeated. unsupported: nothing changed, and the message is to be announced.
+  Status send(Flow& flow, transport::Header header, const transport::Payload& payload, Way way) noexcept {
     STRIA_ASSERT(admits(flow, static_cast<std::uint64_t>(payload.length)), "a message that was not admitted");
+    STRIA_ASSERT(way != Way::announced, "a message that no packet takes");
     header.sequence = flow.send_sequence;
     const auto bytes = static_cast<std::uint32_t>(payload.length);
     bool buffered;
-    const Status sent = send_packet(flow.link, header, payload, buffered);
+    const Status sent = send_packet(flow.link, header, payload, way, buffered);
     if (sent != Status::ok)
       return sent == Status::no_resource && bytes > kWaitForRoomMax ? Status::unsupported : sent;
     ++flow.send_sequence;
@@ -81,9 +90,9 @@ class Sender {
  private:
   /// Sends a packet. `buffered`: whether the packet took the buffered path, and not the window.
   static Status send_packet(const transport::LinkRef& link, const transport::Header& header,
-                            const transport::Payload& payload, bool& buffered) noexcept {
-    const auto bytes = static_cast<std::uint32_t>(payload.length);
-    if (fits_window(link, payload.layout == nullptr, bytes)) {
+                            const transport::Payload& payload, Way way, bool& buffered) noexcept {
+    if (way == Way::window) {
+      const auto bytes = static_cast<std::uint32_t>(payload.length);
       Status sent = Status::no_resource;
       if (payload.layout == nullptr) {
         sent = link.pio_send(header, transport::contiguous_begin(payload), bytes);
@@ -95,8 +104,6 @@ class Sender {
       buffered = false;
       if (sent != Status::no_resource) return sent;
       if (bytes > link.eager_max) return sent;
-    } else if (bytes > link.eager_max) {
-      return Status::unsupported;  // neither the window nor a buffer takes it: the caller announces
     }
     buffered = true;
     return link.eager_send(header, payload);

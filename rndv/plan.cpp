@@ -75,6 +75,18 @@ KeyPlan plan_key(std::uint64_t length, const Blocks& source, const LinkRef& link
   return plan;
 }
 
+Message message_announced(std::uint64_t length, const Blocks& source, const Blocks& sink, const KeyPlan& keys,
+                          bool source_mapped, bool sink_mapped) noexcept {
+  const bool shows_memory =
+      keys.plain == KeyPlan::Key::any || (keys.plain == KeyPlan::Key::mapped && source_mapped);
+  return {.length = length,
+          .source = keys.gathered ? Blocks{} : source,
+          .sink = sink,
+          .has_key = keys.gathered || shows_memory,
+          .source_mapped = source_mapped,
+          .sink_mapped = sink_mapped};
+}
+
 ReceivePlan plan_receive(const Message& m, const LinkRef& link, const Options& options) noexcept {
   const MessageFacts facts = facts_of(m, link, options);
   ReceivePlan plan{.choice = choose(facts)};

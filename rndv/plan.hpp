@@ -39,6 +39,12 @@ struct Message {
   bool busy = false;        ///< the receiver has announced messages of its own: its core copies these too
 };
 
+/// What the receiver will know of a message when the sender has made the keys of its plan: an announcement
+/// with a gathered key says of the memory that it is one run. `source_mapped`, `sink_mapped`: the memory of
+/// the sender, and of the receiver, is memory that the other side maps.
+Message message_announced(std::uint64_t length, const Blocks& source, const Blocks& sink, const KeyPlan& keys,
+                          bool source_mapped, bool sink_mapped) noexcept;
+
 /// How the bytes of a message are moved to its receive.
 struct ReceivePlan {
   Choice choice;  ///< the protocol, and the predicted times

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "eager/send.hpp"
-
 namespace stria::tag {
 
 using transport::LinkRef;
@@ -24,19 +22,31 @@ StartPlan plan_start(const LinkRef& link, const stria_payload_t& memory, bool ma
                      const Settings& settings) noexcept {
   const auto bytes = static_cast<std::uint64_t>(memory.length);
   if (bytes > eager_limit_of(link, settings)) return {Way::announced, "longer than the eager limit"};
-  const bool looks = settings.overlaps_packing && !starts_fast(memory);
-  if (looks && is_announced(link, memory, mappable))
-    return {Way::announced, is_announced(link, memory, false) ? "packed by one side while the other unpacks"
-                                                              : "the receiver can map the memory"};
   const bool contiguous = memory.layout == nullptr;
-  if (eager::fits_window(link, contiguous, bytes))
-    return {Way::window, contiguous ? "fits the PIO window" : "fits the PIO window, gathered on the stack"};
-  if (bytes > link.eager_max) return {Way::announced, "fits no buffer"};
-  const bool packs_long = looks && rndv::packs_long(bytes, transport::mean_block(memory));
-  return {Way::buffer, packs_long               ? link.grows ? "packed while the receiver unpacks"
-                                                             : "a way there and back takes longer than packing"
-                       : bytes < link.pio_below ? "strided: packed straight into provider memory"
-                                                : "longer than the window takes, within the eager limit"};
+  const bool compares = settings.overlaps_packing && !starts_fast(memory);
+  const Way way = plan_way(link, memory, settings.overlaps_packing, [&] { return mappable; });
+  const char* reason = "";
+  switch (way) {
+    case Way::window:
+      reason = contiguous ? "fits the PIO window" : "fits the PIO window, gathered on the stack";
+      break;
+    case Way::buffer:
+      if (compares && rndv::packs_long(bytes, transport::mean_block(memory)))
+        reason = link.grows ? "packed while the receiver unpacks"
+                            : "a way there and back takes longer than packing";
+      else
+        reason = bytes < link.pio_below ? "strided: packed straight into provider memory"
+                                        : "longer than the window takes, within the eager limit";
+      break;
+    case Way::announced:
+      if (!compares || !is_announced(link, memory, mappable))
+        reason = "fits no buffer";
+      else
+        reason = is_announced(link, memory, false) ? "packed by one side while the other unpacks"
+                                                   : "the receiver can map the memory";
+      break;
+  }
+  return {way, reason};
 }
 
 }  // namespace stria::tag

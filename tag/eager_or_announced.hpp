@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "eager/send.hpp"
 #include "rndv/cost_model.hpp"
 #include "tag/settings.hpp"
 #include "transport/link_ref.hpp"
@@ -44,12 +45,24 @@ inline bool is_announced(const transport::LinkRef& link, const stria_payload_t& 
   return packs_long && (!at_once || rndv::packs_very_long(bytes, block, sparse && !link.distant));
 }
 
-enum class Way : std::uint8_t { window, buffer, announced };
+using eager::Way;
+
+/// How a message within the eager limit starts where the receiver's credit lasts, and window and buffers have
+/// room. `overlaps_packing`: of Settings. `is_mappable`: a function that says whether the memory may be
+/// memory of stria_mem_alloc(); it is called where the answer decides.
+template <class IsMappable>
+Way plan_way(const transport::LinkRef& link, const stria_payload_t& memory, bool overlaps_packing,
+             IsMappable&& is_mappable) noexcept {
+  if (!starts_fast(memory) && overlaps_packing && is_announced(link, memory, is_mappable()))
+    return Way::announced;
+  return eager::way_of(link, memory.layout == nullptr, static_cast<std::uint64_t>(memory.length));
+}
+
 struct StartPlan {
   Way way = Way::announced;
   const char* reason = "";  ///< for people; constant text
 };
-/// How the message starts where the receiver's credit lasts, and window and buffers have room.
+/// How a message of any length starts by plan_way() and the eager limit, and why.
 StartPlan plan_start(const transport::LinkRef& link, const stria_payload_t& memory, bool mappable,
                      const Settings& settings) noexcept;
 

@@ -39,13 +39,12 @@ Status Sends::send_immediate(Peer& peer, const stria_send_t& send, const stria_p
 
 // no_resource: nothing changed. unsupported: to be announced, as it is longer than the eager limit or the
 // credit, as there is no room for a message of its length (kWaitForRoomMax), or because that is faster
-// (is_announced()).
+// (plan_way()).
 Status Sends::send_eager(Peer& peer, const Header& header, const stria_payload_t& memory) noexcept {
   const auto bytes = static_cast<std::uint64_t>(memory.length);
   if (!eager::Sender::admits(peer, bytes)) return Status::unsupported;
-  if (!starts_fast(memory) && overlaps_packing_ && is_announced(peer.link, memory, Mappable::has(memory)))
-    return Status::unsupported;
-  return sender_.send(peer, header, memory);
+  const Way way = plan_way(peer.link, memory, overlaps_packing_, [&] { return Mappable::has(memory); });
+  return way == Way::announced ? Status::unsupported : sender_.send(peer, header, memory, way);
 }
 
 // Sends with a request. `full`: the eager path just had no room, so the message waits without another try.

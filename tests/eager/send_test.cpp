@@ -28,7 +28,8 @@ class EagerSend : public testing::Test {
   Status send(std::uint64_t bytes) {
     const transport::Payload payload{nullptr, memory_.data(), static_cast<std::int64_t>(bytes), 0,
                                      static_cast<std::int64_t>(bytes)};
-    return sender_.send(flow_, wire::make_header(wire::Kind::eager, 7), payload);
+    const Way way = way_of(flow_.link, payload.layout == nullptr, bytes);
+    return sender_.send(flow_, wire::make_header(wire::Kind::eager, 7), payload, way);
   }
   bool send_inline(std::uint64_t bytes) {
     stria_send_t send{};

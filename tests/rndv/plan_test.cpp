@@ -194,14 +194,9 @@ std::string plans_of(const std::string& facts) {
   const Options options{.force = parse_force(scheme), .flows = path == "flows"};
   const KeyPlan key = plan_key(bytes_of(bytes), blocks_named(from), link, options);
   const bool is_mapped = has("mapped") || has("source");
-  const Message message{.length = bytes_of(bytes),
-                        .source = key.gathered ? Blocks{} : blocks_named(from),
-                        .sink = blocks_named(into),
-                        .has_key = key.gathered || key.plain == KeyPlan::Key::any ||
-                                   (key.plain == KeyPlan::Key::mapped && is_mapped),
-                        .source_mapped = is_mapped,
-                        .sink_mapped = has("mapped"),
-                        .busy = has("busy")};
+  Message message = message_announced(bytes_of(bytes), blocks_named(from), blocks_named(into), key, is_mapped,
+                                      has("mapped"));
+  message.busy = has("busy");
   const ReceivePlan plan = plan_receive(message, link, options);
   EXPECT_NE(reason_of(message, link, options)[0], '\0') << facts;
   std::ostringstream out;

@@ -155,9 +155,8 @@ std::string about(const Path& path, const Device& device, const Config& config) 
   if (link.can_get && path.has_far)
     text += fmt::format(
         "For near caches and one direction at a time. \"far\" is the rendezvous where the receiver's caches "
-        "are "
-        "far from\nthe sender's; now and then such a receive is taken as a near one. Each \"us\" is the time "
-        "that the model predicts\nfor the scheme before it.\n{}\n",
+        "are far from\nthe sender's. Each \"us\" is the time that the model predicts for the scheme before "
+        "it.\n{}\n",
         path.settings.rndv.flows
             ? "Fragments flow there, too, which STRIA_RNDV_FLOWS says."
             : "A receiver that has announced messages of its own takes a get there for contiguous ones.");

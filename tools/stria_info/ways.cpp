@@ -36,15 +36,11 @@ Forecast forecast(const LinkRef& link, const Sides& sides, const tag::Settings& 
   Forecast out{.start = tag::plan_start(link, sides.source, sides.source_mapped, settings)};
   out.reason = out.start.reason;
   if (!out.is_announced()) return out;
-  using Key = rndv::KeyPlan::Key;
   const auto length = static_cast<std::uint64_t>(sides.source.length);
-  rndv::Message message{.length = length,
-                        .source = rndv::blocks_in(sides.source),
-                        .sink = rndv::blocks_in(sides.sink),
-                        .source_mapped = sides.source_mapped,
-                        .sink_mapped = sides.sink_mapped};
-  const Key key = rndv::plan_key(length, message.source, link, settings.rndv).plain;
-  message.has_key = key == Key::any || (key == Key::mapped && sides.source_mapped);
+  const rndv::Blocks source = rndv::blocks_in(sides.source);
+  const rndv::KeyPlan keys = rndv::plan_key(length, source, link, settings.rndv);
+  rndv::Message message = rndv::message_announced(length, source, rndv::blocks_in(sides.sink), keys,
+                                                  sides.source_mapped, sides.sink_mapped);
   out.receive = rndv::plan_receive(message, link, settings.rndv);
   if (!message.has_key && link.can_get) {
     // The sender makes no key where a get would lose. The times and the reason are those of what lost.

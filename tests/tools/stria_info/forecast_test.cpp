@@ -230,5 +230,23 @@ INSTANTIATE_TEST_SUITE_P(Modes, Forecasts,
                                   one.param.scheme;
                          });
 
+/// Of a kind of adapter that the machine at hand lacks: the key that shows blocks as one run is the one that
+/// the engine makes first.
+TEST(Forecast, of_an_adapter_whose_keys_gather_blocks_is_a_get) {
+  stria_link_limits_t limits{};
+  limits.eager_max = 8192;
+  limits.can_get = limits.can_put = limits.offload = limits.gathers = 1;
+  transport::LinkRef link;
+  link.take(limits);
+  const LayoutOf blocks({1024, 2048});
+  Sides sides;
+  ASSERT_EQ(tag::describe_memory(nullptr, blocks.get(), 1024, sides.source), Status::ok);
+  ASSERT_EQ(tag::describe_memory(nullptr, nullptr, 1 << 20, sides.sink), Status::ok);
+  const tag::Settings settings;
+  EXPECT_EQ(what_is_said(forecast(link, sides, settings)), "announced get");
+  link.gathers = false;
+  EXPECT_EQ(what_is_said(forecast(link, sides, settings)), "announced pipeline");
+}
+
 }  // namespace
 }  // namespace stria::info
