@@ -6,11 +6,15 @@
 
 #include "base/cache_line.hpp"
 #include "hw/machine.hpp"
+#include "hw/machine/choices.hpp"
 #include "rndv/protocols/list.hpp"
 #include "transport/payload.hpp"
 
 namespace stria::rndv {
 namespace {
+
+static_assert(hw::kModelAttachStartUs == Parameters{}.get_start_us &&
+              hw::kModelAttachToCells == Parameters{}.get_us_per_kib / Parameters{}.pipeline_us_per_kib);
 
 constinit Parameters one_host{};  // use_machine_profile() writes it, in setup
 

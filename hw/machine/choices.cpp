@@ -22,10 +22,6 @@ std::uint32_t near_vectors_up_to(const CorePair& near) noexcept {
   return clearly_less(near.vectors_16k_ns, near.strings_16k_ns) ? 16384 : 4096;
 }
 
-// The cost model's own figures of a get (rndv/cost_model.hpp): what was measured replaces or scales them.
-constexpr double kModelAttachStartUs = 2.0;
-constexpr double kModelAttachToCells = 0.078 / 0.045;
-
 double attach_start_of(const Machine& m) noexcept {
   const double us = m.attach_start_us;
   const bool differs = clearly_less(us, kModelAttachStartUs) || clearly_less(kModelAttachStartUs, us);

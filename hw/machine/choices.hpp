@@ -16,6 +16,10 @@ inline bool clearly_less(double a, double b) noexcept {
   return a > 0 && b > 0 && a * kClearly <= b;
 }
 
+/// The cost model's own figures of a get (rndv/cost_model.cpp checks that they are the same): start in
+/// microseconds, and time for a byte by that of a pipeline. What was measured replaces or scales them.
+inline constexpr double kModelAttachStartUs = 2.0, kModelAttachToCells = 0.078 / 0.045;
+
 struct Decision {
   std::string what;      ///< what is decided
   std::string value;     ///< the value in force, unless the variable says otherwise
