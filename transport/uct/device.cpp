@@ -179,8 +179,7 @@ unsigned Device::progress(unsigned budget) noexcept {
   if (peers_.owes()) peers_.step();
   if (moves_.have_stalled()) moves_.resume();
   if (operations_.have_ended()) handled += operations_.report(budget - handled);
-  if (ends_.are_due() && !operations_.have_ended())
-    handled += ends_.bury(receiver_.is_drained(), budget - handled);
+  if (ends_.are_due()) handled += ends_.bury(receiver_.is_drained(), budget - handled);
   return handled;
 }
 

@@ -92,7 +92,11 @@ bool Operations::report(Operation& operation) noexcept {
 
 unsigned Operations::report(unsigned budget) noexcept {
   unsigned told = 0;
-  while (told < budget && !ended_.empty() && report(*ended_.front())) ++told;
+  for (Operation* at = ended_.front(); at != nullptr && told < budget;) {
+    Operation& operation = *at;
+    at = ended_.next(at);
+    if (report(operation)) ++told;
+  }
   return told;
 }
 

@@ -70,8 +70,9 @@ class Operations {
   void end(Operation& operation, Status status) noexcept;
 
   bool have_ended() const noexcept { return !ended_.empty(); }
-  /// Calls the completions of up to `budget` ended operations; returns how many. Stops early where the packet
-  /// that follows a get finds no room.
+  /// Calls the completions of up to `budget` ended operations; returns how many. A get whose following packet
+  /// finds no room stays queued: its peer may stand still for long, and operations of other peers do not wait
+  /// for it.
   unsigned report(unsigned budget) noexcept;
   /// Ends the operations that are under way on a link, and calls the completions of all its ended operations.
   /// UCX touches none of the operations any more, as their endpoint is destroyed.
