@@ -1,35 +1,17 @@
 #include "hw/machine/measure.hpp"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <new>
 
+#include "base/signal_block.hpp"
 #include "hw/last_cache.hpp"
 #include "hw/machine/processors.hpp"
 
 namespace stria::hw {
 namespace {
-
-/// Blocks all signals of the calling thread while it lives, so that threads that are started meanwhile take
-/// none: the handlers are the application's.
-class ScopedSignalBlock {
- public:
-  ScopedSignalBlock() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~ScopedSignalBlock() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  ScopedSignalBlock(const ScopedSignalBlock&) = delete;
-  ScopedSignalBlock& operator=(const ScopedSignalBlock&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 /// Measures the calling thread's core together with `processor`. False: that processor is busy, as the thread
 /// there waited long for its turn.
@@ -42,7 +24,7 @@ bool measure_with(unsigned processor, const Arena& arena, const Deadline& deadli
 }
 
 void measure_here(const Deadline& deadline, Measured& found) {
-  const ScopedSignalBlock quiet;
+  const SignalBlock quiet;
   const ScopedBinding bound;
   const Arena arena;
   measure_core(arena, deadline, found.machine);

@@ -1,6 +1,4 @@
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -13,6 +11,7 @@
 
 #include "base/format.hpp"
 #include "base/log.hpp"
+#include "base/signal_block.hpp"
 #include "transport/shm/attach.hpp"
 #include "transport/shm/door_wire.hpp"
 #include "transport/shm/memory.hpp"
@@ -128,18 +127,13 @@ Result<void> Door::open(std::uint64_t nonce, int memfd, std::uint64_t proof) {
   if (!stop_) return refused("eventfd");
   memfd_ = memfd, nonce_ = nonce, proof_ = proof;
   const std::uint32_t space = namespace_number(kNetNamespace);
-  // The door's thread must not run the application's signal handlers.
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
+    const SignalBlock quiet;
     thread_ = std::thread([this] { serve(); });
   } catch (const std::system_error& error) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return Error{Status::io_error,
                  fmt::format("shm: a thread for the door: {}", std::strerror(error.code().value()))};
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   space_ = space;
   return {};
 }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/format.hpp"
+#include "base/signal_block.hpp"
 #include "transport/uct/pack_buffer.hpp"
 #include "transport/uct/released.hpp"
 #include "transport/uct/unserved.hpp"
@@ -30,6 +31,7 @@ const uct_iface_addr_t* interface_part(std::span<const std::byte> bytes) noexcep
 }  // namespace
 
 Result<std::unique_ptr<Interface>> Interface::open(const Settings& settings, const Calls& calls) {
+  const SignalBlock quiet;  // UCX's thread is started here
   const bool joins = settings.join_endpoints;
   if (!settings.transport.empty()) return open_named({settings.transport, settings.device}, joins, calls);
   const auto all = Domain::list_all();

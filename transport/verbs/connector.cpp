@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/format.hpp"
-#include "transport/verbs/quiet_thread.hpp"
+#include "base/signal_block.hpp"
 
 namespace stria::verbs {
 Connector::Connector(const Params& params, std::vector<std::byte> secret)
@@ -28,7 +28,8 @@ Connector::~Connector() {
 Result<void> Connector::start() {
   if (auto opened = mailbox_.open(); !opened) return opened;
   try {
-    thread_ = quiet_thread([this] { run(); });
+    const SignalBlock quiet;
+    thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& error) {
     return Error{Status::io_error,
                  fmt::format("verbs: no thread for connections: {}", std::strerror(error.code().value()))};

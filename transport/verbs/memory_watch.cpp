@@ -13,7 +13,7 @@
 #include <new>
 #include <system_error>
 
-#include "transport/verbs/quiet_thread.hpp"
+#include "base/signal_block.hpp"
 
 namespace stria::verbs {
 namespace {
@@ -72,7 +72,8 @@ bool MemoryWatch::open_kernel() noexcept try {
   api.features = kWanted;
   if (::ioctl(fd_.get(), UFFDIO_API, &api) != 0) return false;
   owner_ = ::getpid();
-  thread_ = quiet_thread([this] { run(); });
+  const SignalBlock quiet;
+  thread_ = std::thread([this] { run(); });
   return true;
 } catch (const std::system_error&) {
   return false;

@@ -1,7 +1,11 @@
 // What a device opens, and what it says of what it cannot open.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "base/config.hpp"
@@ -88,6 +92,29 @@ TEST(UctOpening, each_entry_of_a_list_is_a_device_by_its_index) {
   EXPECT_EQ(path("posix,tcp/lo", "", 1), "uct tcp/lo");
   EXPECT_EQ(path("posix/memory,tcp", "lo", 1), "uct tcp/lo");
   EXPECT_EQ(path("tcp/no_such_device,tcp/lo", "", 1), "uct tcp/lo") << "whatever becomes of the others";
+}
+
+/// The signals that the thread with this folder of /proc blocks, a bit for each.
+std::uint64_t blocked_by(const std::filesystem::path& thread) {
+  std::ifstream status(thread / "status");
+  for (std::string word; status >> word;)
+    if (word == "SigBlk:" && status >> word) return std::stoull(word, nullptr, 16);
+  return ~std::uint64_t{0};  // the thread has ended
+}
+
+// A signal that the application blocks and waits for would go to such a thread, and end the process.
+TEST(UctOpening, the_thread_of_ucx_blocks_all_signals) {
+  const Chosen chosen("tcp", "");
+  const Peer peer(uct_provider(), 1);
+  int others = 0;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (thread.path().filename() == std::to_string(::gettid())) continue;
+    ++others;
+    const std::uint64_t blocked = blocked_by(thread);
+    for (const int signal : {SIGINT, SIGUSR1, SIGALRM, SIGCHLD, SIGTERM})
+      EXPECT_NE(blocked >> (signal - 1) & 1, 0u) << thread.path() << ", signal " << signal;
+  }
+  EXPECT_GT(others, 0) << "UCX's tcp has no thread any more";
 }
 
 TEST(UctOpening, a_wrong_list_is_refused_as_a_whole) {
