@@ -91,16 +91,17 @@ bool Receiver::poll_into_stash() noexcept {
 }
 
 unsigned Receiver::receive(unsigned budget) noexcept {
+  // Most calls find nothing. handle_all() is called only where there is something to handle.
   room_ = budget;
   go_on_ = true;
-  handle_all(stash_);
+  if (!stash_.is_empty()) handle_all(stash_);
   unsigned events = 0;
   is_quiet_ = true;
   if (stash_.is_empty() && may_handle()) {
     events = ask_ucx();
-    handle_all(stash_);
+    if (!stash_.is_empty()) handle_all(stash_);
   }
-  handle_all(parts_.shared.loop);
+  if (!parts_.shared.loop.is_empty()) handle_all(parts_.shared.loop);
   const unsigned handled = budget - room_;
   room_ = 0;
   return std::max(handled, std::min(events, budget > 0 ? 1u : 0u));
