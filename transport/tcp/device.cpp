@@ -198,6 +198,7 @@ void Device::give_up_silent() noexcept {
 void Device::check() noexcept {
   constexpr unsigned kBudget = 64;
   give_up_silent();
+  if (std::exchange(shared_.lacked_memory, false)) links_.for_each([](Link& link) { link.flush(); });
   receiver_.look_soon();
   if (peers_.are_busy()) handshakes_wait_ = true;
   handled_by_check_ += handle(kBudget);

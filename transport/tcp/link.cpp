@@ -66,8 +66,9 @@ void Link::greet() noexcept {
 }
 
 void Link::say_nothing() noexcept {
-  outgoing_.send_nothing(socket_);
+  owes_word_ = !outgoing_.send_nothing(socket_);
   wait_for_room(outgoing_.waits_for_room());
+  if (owes_word_) note_refusal();
 }
 
 void Link::come_up(UniqueFd sends, UniqueFd receives) noexcept {
@@ -112,12 +113,24 @@ Status Link::send_short(RecordKind kind, const transport::Header& header, std::s
 
 Status Link::send_control(RecordKind kind, std::span<const std::byte> payload) noexcept {
   if (state_ != State::up) return Status::no_resource;
-  return send_short(kind, {}, payload, {});
+  const Status status = send_short(kind, {}, payload, {});
+  if (status == Status::no_resource) note_refusal();
+  return status;
 }
 
 bool Link::hold_control(RecordKind kind, std::span<const std::byte> payload) noexcept {
+  if (state_ != State::up) return false;
   const Outgoing::Short record{kind, {}, payload, {}};
-  return state_ == State::up && outgoing_.send(socket_, record, {.waits = true}) == Status::ok;
+  const bool is_held = outgoing_.send(socket_, record, {.waits = true}) == Status::ok;
+  if (!is_held) note_refusal();
+  return is_held;
+}
+
+/// Has flush() called again after a record of this device's own was refused: when the connection has room, or
+/// by check() if memory was wanting. A packet that is refused the caller sends again by itself.
+void Link::note_refusal() noexcept {
+  wait_for_room(outgoing_.waits_for_room());
+  if (!waits_for_room_) shared_.lacked_memory = true;
 }
 
 void Link::send_held() noexcept {
@@ -206,6 +219,7 @@ void Link::flush() noexcept {
   if (outgoing_.waits_for_room()) static_cast<void>(outgoing_.flush(socket_));
   outgoing_.check_deadline(socket_);
   wait_for_room(outgoing_.waits_for_room());
+  if (owes_word_) say_nothing();
   if (std::exchange(owes_no_bulk_, false))
     owes_no_bulk_ = send_control(RecordKind::no_bulk, {}) == Status::no_resource;
   if (bulk_ == nullptr) return;
@@ -250,7 +264,7 @@ void Link::end_connection() noexcept {
 
 void Link::lose() noexcept {
   state_ = State::lost;
-  is_replaced_ = has_finished_ = false;
+  is_replaced_ = has_finished_ = owes_word_ = false;
   if (std::exchange(waits_for_room_, false)) --shared_.waiting_for_room;
   if (linked()) unlink();
   outgoing_.cut();

@@ -133,6 +133,7 @@ class Link final : public ListNode,
   void greet() noexcept;
   void watch() noexcept;
   void wait_for_room(bool waits) noexcept;
+  void note_refusal() noexcept;
 
   Shared& shared_;
   const Address peer_;
@@ -146,6 +147,7 @@ class Link final : public ListNode,
   bool peer_wants_bulk_ = false;
   bool no_bulk_ = false;       // no bulk connection can be made, so gets are refused
   bool owes_no_bulk_ = false;  // the peer is to be told of no_bulk_, and there was no room
+  bool owes_word_ = false;     // say_nothing() is to send its record, and there was no room
   std::uint32_t eager_max_;
   std::uint32_t one_way_ns_ = 0;  // half of TCP's round trip when the link came up; 0: not known
   UniqueFd socket_;

@@ -135,9 +135,11 @@ void Outgoing::end_deadline(std::size_t last) noexcept {
   queue_.drop(sent);
 }
 
-void Outgoing::send_nothing(const UniqueFd& socket) noexcept {
+bool Outgoing::send_nothing(const UniqueFd& socket) noexcept {
   take_back();
-  if (append({{0, RecordKind::padding, {}}, {}, {}})) push(socket);
+  if (!append({{0, RecordKind::padding, {}}, {}, {}})) return false;
+  push(socket);
+  return true;
 }
 
 void Outgoing::take_back() noexcept {

@@ -72,8 +72,9 @@ class Outgoing {
   /// side.
   void trust_acknowledgements(bool trusts) noexcept { trusts_ = trusts; }
   bool trusts_acknowledgements() const noexcept { return trusts_; }
-  /// Sends a record that means nothing, for a peer that waits to hear something.
-  void send_nothing(const UniqueFd& socket) noexcept;
+  /// Sends a record that means nothing, for a peer that waits to hear something. False: there is no room for
+  /// it.
+  bool send_nothing(const UniqueFd& socket) noexcept;
   /// Frees retained bytes that the peer's system has acknowledged.
   void forget_acknowledged(const UniqueFd& socket) noexcept;
   /// Cancels the deadline: the socket is not used any more. To be called before the socket is closed.

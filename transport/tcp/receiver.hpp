@@ -20,8 +20,9 @@ class Receiver {
 
   /// Sets the wakeup. Without one the device looks at its sockets now and then.
   void sleep_by(std::unique_ptr<Wakeup> wakeup) noexcept { wakeup_ = std::move(wakeup); }
-  /// Whether nothing has come since the wakeup was armed: receive() would find nothing.
-  bool is_asleep() const noexcept { return asleep_ && wakeup_->is_quiet() && !has_ended(); }
+  /// Whether nothing has come since the wakeup was armed, and no link has packets left: receive() would find
+  /// nothing.
+  bool is_asleep() const noexcept { return asleep_ && ready_.empty() && wakeup_->is_quiet() && !has_ended(); }
   /// Delivers up to `budget` packets. Sets `handshakes` if something came for the timer, the door or a
   /// handshake.
   unsigned receive(unsigned budget, bool& handshakes) noexcept;

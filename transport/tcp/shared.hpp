@@ -61,6 +61,9 @@ struct Shared {
   bool is_in_call = false;
   std::uint64_t requests = 0;     ///< counts gets of this device, and pieces that peers request
   unsigned waiting_for_room = 0;  ///< connections that wait for room to send
+  /// A record could not be sent for want of memory. No event tells when there is memory again, so check()
+  /// has all links try again.
+  bool lacked_memory = false;
 };
 
 }  // namespace stria::tcp

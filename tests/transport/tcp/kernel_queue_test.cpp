@@ -171,6 +171,53 @@ TEST_F(TcpKernelQueue, tells_how_much_was_received_before_it_was_stopped) {
   }
 }
 
+// After 128 wakeups of one request Linux leaves the request to a thread of its own.
+TEST_F(TcpKernelQueue, receives_bytes_that_come_one_by_one_and_tells_how_many_when_it_is_stopped) {
+  constexpr std::size_t kCome = 400;
+  const auto source = pattern(kCome);
+  for (const std::size_t asked : {kCome, 2 * kCome}) {
+    std::vector<unsigned char> sink(asked);
+    const iovec in{sink.data(), sink.size()};
+    Noted received;
+    ASSERT_TRUE(receive(other, std::span(&in, 1), received));
+    for (std::size_t i = 0; i < kCome; ++i) {
+      const volatile unsigned char& place = sink[i];
+      ASSERT_EQ(::send(one.get(), &source[i], 1, MSG_NOSIGNAL), 1);
+      ASSERT_TRUE(comes_true([&] { return place == source[i]; })) << "byte " << i;
+    }
+    if (asked > kCome) queue->cancel(received);
+    expect_end(received);
+    EXPECT_EQ(received.bytes, static_cast<int>(kCome));
+    EXPECT_TRUE(std::equal(source.begin(), source.end(), sink.begin()));
+  }
+}
+
+TEST_F(TcpKernelQueue, sends_into_a_socket_that_is_full_many_times_over) {
+  const int room = 16384;
+  ASSERT_EQ(::setsockopt(one.get(), SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
+  ASSERT_EQ(::setsockopt(other.get(), SOL_SOCKET, SO_RCVBUF, &room, sizeof room), 0);
+  for (const bool stops : {false, true}) {
+    auto source = pattern(8 * kMiB);
+    const iovec out{source.data(), source.size()};
+    Noted sent;
+    ASSERT_TRUE(send(std::span(&out, 1), sent));
+    std::vector<unsigned char> sink(source.size() + 1);
+    std::size_t all = 0;
+    const std::size_t wanted = stops ? source.size() / 2 : source.size();
+    const auto read = [&] {
+      const ssize_t got = ::recv(other.get(), sink.data() + all, sink.size() - all, MSG_DONTWAIT);
+      if (got > 0) all += static_cast<std::size_t>(got);
+      return got > 0;
+    };
+    ASSERT_TRUE(comes_true([&] { return !read() && all >= wanted; }));
+    if (stops) queue->cancel(sent);
+    expect_end(sent);
+    ASSERT_TRUE(comes_true([&] { return !read() && all >= static_cast<std::size_t>(sent.bytes); }));
+    EXPECT_EQ(all, static_cast<std::size_t>(sent.bytes));
+    EXPECT_TRUE(std::equal(sink.begin(), sink.begin() + static_cast<std::ptrdiff_t>(all), source.begin()));
+  }
+}
+
 TEST_F(TcpKernelQueue, hears_of_the_end_of_the_peer) {
   auto source = pattern(256 * kMiB);
   std::vector<unsigned char> sink(kMiB);

@@ -134,7 +134,7 @@ TEST_F(TcpOutgoing, goes_before_a_record_that_means_nothing) {
   for (std::uint64_t i = 0; i < 3; ++i) {
     ASSERT_EQ(send(outgoing, 2 * i, 100, waits), Status::ok);
     ASSERT_TRUE(outgoing.has_deadline());
-    outgoing.send_nothing(one);
+    EXPECT_TRUE(outgoing.send_nothing(one));
     EXPECT_FALSE(outgoing.has_deadline());
     ASSERT_EQ(send(outgoing, 2 * i + 1, 50, {}), Status::ok);
   }

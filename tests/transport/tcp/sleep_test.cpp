@@ -58,6 +58,41 @@ TEST_P(TcpSleep, ends_by_a_connection_a_packet_and_the_end_of_a_peer) {
   EXPECT_TRUE(drive({&sleeper}, [&] { return sleeper.downs.size() == 1; }));
 }
 
+TEST_P(TcpSleep, ends_for_all_that_came_when_a_call_takes_one_at_a_time) {
+  constexpr std::size_t kCount = 20;
+  Peer sleeper(tcp_provider(), 1), other(tcp_provider(), 2);
+  stria_link_t* const link = other.connect(sleeper);
+  ASSERT_EQ(
+      contract::send({&sleeper, &other}, other, link, contract::Path::buffered, contract::header(1), {}),
+      Status::ok);
+  ASSERT_TRUE(drive({&sleeper, &other}, [&] { return sleeper.received.size() == 1; }));
+  // Several pieces of a get that the kernel reads by itself, and packets.
+  const contract::Bytes remote = contract::pattern(1, 3 << 20);
+  contract::Bytes local(remote.size());
+  stria_provider_key_t key{};
+  ASSERT_EQ(other.fast_register(contract::contiguous(remote), STRIA_ACCESS_REMOTE_READ, key, link),
+            Status::ok);
+  for (int round = 0; round < 3; ++round) {
+    contract::Ending ending;
+    ASSERT_EQ(sleeper.get(sleeper.ups[2], contract::contiguous(local), key, 0, ending), Status::in_progress);
+    if (round == 0) ASSERT_TRUE(drive({&sleeper, &other}, [&] { return ending.calls > 0; }));
+    const std::size_t before = sleeper.received.size();
+    for (int i = 0; i < kQuietCalls; ++i) sleeper.progress(1);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      ASSERT_EQ(contract::send({&other}, other, link, contract::Path::buffered, contract::header(1), {}),
+                Status::ok);
+    }
+    const auto is_done = [&] { return ending.calls > 0 && sleeper.received.size() == before + kCount; };
+    const std::uint64_t limit = now_ms() + 20000;
+    while (!is_done() && now_ms() < limit) {  // without a check, which would wake it
+      other.progress();
+      sleeper.progress(1);
+    }
+    EXPECT_EQ(ending.status, Status::ok);
+    EXPECT_EQ(sleeper.received.size(), before + kCount);
+  }
+}
+
 TEST_P(TcpSleep, ends_by_what_it_does_itself) {
   Peer sleeper(tcp_provider(), 1), other(tcp_provider(), 2);
   let_sleep({&sleeper, &other});
