@@ -37,6 +37,7 @@ std::unique_ptr<Attempt> Dial::begin(const Route& route, std::uint64_t now) {
 }
 
 Dial::State Dial::advance(std::uint64_t now) {
+  if (is_connected_) return State::connected;
   const bool was_away = now - advanced_ > kAwayMs;
   if (was_away) ends_ += now - advanced_;
   advanced_ = now;
@@ -53,6 +54,7 @@ Dial::State Dial::advance(std::uint64_t now) {
         socket_ = attempt->take_socket();
         ip_ = attempt->route().to;
         peer_received_ = attempt->received();
+        is_connected_ = true;
         return State::connected;
       }
       going = going || state == Attempt::State::going;

@@ -36,7 +36,8 @@ class Dial {
        Intent intent = {});
 
   enum class State : std::uint8_t { going, connected, failed };
-  /// Begins and advances attempts as far as possible without waiting.
+  /// Begins and advances attempts as far as possible without waiting. If a peer answers soon enough, already
+  /// the first call may connect. A dial that is connected stays so.
   State advance(std::uint64_t now);
   /// Milliseconds after which advance() has something to do even if no event comes.
   std::uint64_t next_in_ms(std::uint64_t now) const noexcept;
@@ -68,6 +69,7 @@ class Dial {
   std::vector<std::unique_ptr<Attempt>> attempts_;
   unsigned again_ = 0;    // attempts that were begun anew
   bool is_late_ = false;  // the time for the dial is over
+  bool is_connected_ = false;
   UniqueFd socket_;
   Ip ip_;
   std::uint64_t peer_received_ = 0;

@@ -49,7 +49,7 @@ Result<Link*> Peers::connect(std::span<const std::byte> address, void* cookie) {
       dialling_by_, link.peer(),
       order_candidates(link.peer().ips, own_, link.peer().shares_network_with(parts_.self)), now);
   dialing_.push_back(&link);
-  link.dial->advance(now);
+  link.dial->advance(now);  // step() goes on, also if this has connected already
   set_timer(now);
   return &link;
 }

@@ -1,9 +1,13 @@
 // Connections that are made while something is in their way: both sides dial, an address leads elsewhere, the
 // peer is gone, or it does not answer.
 #include "tests/transport/tcp/device_rig.hpp"
+#include "transport/tcp/dial.hpp"
+#include "transport/tcp/tokens.hpp"
 
 namespace stria::tcp {
 namespace {
+
+using contract::drive_for;
 
 contract::Bytes address_with(const Peer& peer, std::vector<Ip> ips, std::uint16_t port = 0) {
   Address changed = read_address(peer);
@@ -91,6 +95,24 @@ TEST(TcpDialling, to_a_worker_that_was_started_anew_ends_the_earlier_link) {
   expect_exchange(a, again, *b);
   ASSERT_TRUE(drive({&a, b.get()}, [&] { return a.downs.size() == 1; }));
   expect_exchange(a, again, *b);
+}
+
+// A device begins a dial in connect(), and looks at it in progress(). Meanwhile the peer may have answered.
+TEST(TcpDialling, that_is_connected_stays_so_when_it_is_advanced_again) {
+  Peer dialled(tcp_provider(), 1);
+  const Address peer = read_address(dialled);
+  const Handshake own(2, 3, 4096, bytes_of(kSecret), Handshake::draw_ticket());
+  auto events = Events::open(kTimerToken);
+  ASSERT_TRUE(events);
+  const Dialling by{own, *events, kHandshakeToken, 60000, [] { return false; }};
+  Dial dial(by, peer, {Route{peer.ips.front()}}, now_ms());
+  ASSERT_TRUE(drive({&dialled}, [&] { return dial.advance(now_ms()) != Dial::State::going; }));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(dial.advance(now_ms()), Dial::State::connected);
+  const UniqueFd socket = dial.take_socket();
+  EXPECT_TRUE(socket);
+  ASSERT_TRUE(drive({&dialled}, [&] { return dialled.ups.size() == 1; }));
+  drive_for({&dialled}, 1000);
+  EXPECT_TRUE(dialled.downs.empty());
 }
 
 }  // namespace
