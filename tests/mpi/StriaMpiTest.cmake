@@ -45,13 +45,17 @@ endfunction()
 #   RANKS 0   without mpirun
 #   WRAP      words put before the program on every rank
 #   CHECK     words put before the launcher: a script that judges how the job ended
-#   TIMEOUT   seconds after which the launcher ends the job; ctest itself waits 20 s longer
+#   TIMEOUT   seconds after which the launcher ends the job, by default 60, or 140 of a LONG one; ctest itself waits 20 s
+#             longer
 #   LONG      a program that does STRIA_TEST_ROUNDS times its rounds (tests/rounds.hpp): the launcher gives it as many
 #             times its seconds, and ctest waits for the launcher
 # STRIA_TEST_PML in the environment of ctest chooses another layer than stria.
 function(stria_mpi_test name)
   cmake_parse_arguments(ARG "LONG" "PROGRAM;RANKS;TIMEOUT;BIND" "ARGS;WRAP;LABELS;MPIRUN_ARGS;CHECK" ${ARGN})
-  if(NOT ARG_TIMEOUT)
+  # Against jobs without end. The others take a few seconds where nothing else runs, and those with many rounds ten.
+  if(NOT ARG_TIMEOUT AND ARG_LONG)
+    set(ARG_TIMEOUT 140)
+  elseif(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
   if(TARGET mpi_${ARG_PROGRAM})
