@@ -30,6 +30,7 @@ class Mover {
       copy(stream_, bytes, memory, stride, count, bytes);
     return advance(count * bytes);
   }
+  /// Six parameters: those of a sink (walk.hpp).
   bool nest(Address memory, std::int64_t count, std::int64_t stride, std::int64_t inner,
             std::int64_t inner_stride, std::int64_t bytes) noexcept {
     kernel::Nest n{memory, stride, inner_stride, stream_, inner * bytes, bytes, count, inner, bytes};

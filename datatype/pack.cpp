@@ -38,6 +38,7 @@ class NontemporalMover : public Mover<kDirection> {
     for (; count > 0; --count, memory = moved(memory, stride)) run(memory, bytes);
     return true;
   }
+  /// Six parameters: those of a sink (walk.hpp).
   bool nest(Address memory, std::int64_t count, std::int64_t stride, std::int64_t inner,
             std::int64_t inner_stride, std::int64_t bytes) noexcept {
     if (bytes < kernel::kNontemporalLine)

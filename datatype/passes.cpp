@@ -1,3 +1,4 @@
+// Rewrites of a list of pieces; each keeps order, bytes and bounds (passes.hpp).
 #include "datatype/passes.hpp"
 
 #include <algorithm>

@@ -40,10 +40,10 @@ class Budget {
  public:
   explicit Budget(std::uint64_t bytes) noexcept : bytes_(bytes) { set_target(); }
 
-  /// Gives a peer its first grant.
+  /// Gives a peer its first grant. A peer that reconnects gets a fresh first grant.
   void peer_joined(Grant& grant) noexcept {
     ++peers_;
-    grant.outstanding = kFirstGrant;  // the peer may have left before
+    grant.outstanding = kFirstGrant;
     committed_ += most_memory(kFirstGrant);
     set_target();
   }
@@ -56,7 +56,7 @@ class Budget {
   }
 
   /// Counts `bytes` of eager payload that have come from a peer, and holds the most memory that they could
-  /// take. False: the peer had not so much left, and nothing changed.
+  /// take. False: `bytes` is more than the peer may still send; nothing changed.
   [[nodiscard]] bool arrived(Grant& grant, std::uint64_t bytes) noexcept {
     if (bytes > grant.outstanding) [[unlikely]]
       return false;
@@ -64,8 +64,8 @@ class Budget {
     grant.held += most_memory(bytes);
     return true;
   }
-  /// Counts payload that is matched on arrival, as arrived() and consumed() together do. The peer had so much
-  /// left.
+  /// Counts payload that is matched on arrival, as arrived() and consumed() together do. `bytes` must be at
+  /// most grant.outstanding.
   void consumed_on_arrival(Grant& grant, std::uint64_t bytes) noexcept {
     grant.outstanding -= bytes;
     committed_ -= most_memory(bytes);
@@ -122,7 +122,7 @@ class Budget {
   std::uint64_t committed_ = 0;
   std::uint64_t peers_ = 0;
   std::uint64_t target_ = 0;
-  std::uint64_t low_ = 0;  // a peer with no more outstanding is topped up
+  std::uint64_t low_ = 0;  // a peer whose `outstanding` is at or below this gets a new grant
 };
 
 }  // namespace stria::eager

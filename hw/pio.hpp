@@ -47,7 +47,7 @@ inline void copy_line(std::byte* to, const std::byte* from, std::uint32_t bytes)
   }
 }
 
-/// Copies at most 8 bytes.
+/// Copies a word or a part of it. `bytes` is 0 to 8; exactly these are read and written.
 inline void copy_word(std::byte* to, const std::byte* from, std::uint32_t bytes) noexcept {
   if (bytes == sizeof(std::uint64_t)) [[likely]]
     std::memcpy(to, from, sizeof(std::uint64_t));

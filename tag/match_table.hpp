@@ -28,8 +28,7 @@
 
 namespace stria::tag {
 
-/// Threads: the owner allows one call at a time. Each call is given the Items, which must always be of the
-/// same table.
+/// Threads: the owner allows one call at a time. Every call must pass the same Items.
 template <class Items>
 class MatchTable {
  public:

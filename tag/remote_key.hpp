@@ -22,7 +22,8 @@ struct RemoteKey {
     stria_provider_key_t key;
   };
   RemoteKey() = default;
-  RemoteKey(RemoteKey&&) = default;  // the parts stay where they are
+  /// A move keeps the vector's buffer, so the pointers in of_device stay valid.
+  RemoteKey(RemoteKey&&) = default;
 
   KeyHead head;
   std::vector<Part> parts;

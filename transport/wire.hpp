@@ -33,7 +33,8 @@
 //           tag = sender operation; sent with invalidate: the receiver reads no more by the rail that this
 //           comes by, and its key has ended
 //
-// What asks for bytes fits kSmall, which a provider sends whatever others hold of its memory.
+// The bodies of packets that announce bytes or ask for them fit kSmall, apart from keys behind them. So a
+// provider can always send such a packet without a key, even when its buffers are exhausted.
 //
 // A key is its provider's, but for one byte: STRIA_KEY_FLAGS_AT says whether peers map the memory behind it.
 #pragma once
@@ -53,7 +54,7 @@ static_assert(std::endian::native == std::endian::little, "the wire format is li
 /// exchanged.
 inline constexpr std::uint8_t kVersion = 12;
 
-/// A packet this short finds room as soon as its own receiver makes some (STRIA_SMALL_PAYLOAD).
+/// Payload, in bytes, that a provider can always send, even when its eager buffers are exhausted.
 inline constexpr std::uint32_t kSmall = STRIA_SMALL_PAYLOAD;
 
 enum class Kind : std::uint8_t {
@@ -139,6 +140,7 @@ struct RtsWords {
   std::uint64_t at[3];
 };
 static_assert(sizeof(RtsWords) == sizeof(RtsBody));
+/// Makes the words of an RtsBody. Six parameters: its fields.
 constexpr RtsWords rts_words(std::uint64_t length, OpId sender_op, std::uint32_t block_bytes,
                              std::uint8_t key_bytes, bool sparse, bool turned) noexcept {
   return {{length, sender_op,

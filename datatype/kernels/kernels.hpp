@@ -110,10 +110,12 @@ std::span<const Kernels* const> runnable_kernels() noexcept;
     kernel::copy_one<16>(to, from, n);
 }
 
-/// Packs or unpacks `count` records, which lie `stride` apart from `memory` on. Seven parameters: see above.
+/// Packs or unpacks `count` records, which lie `stride` apart from `memory` on. Seven parameters: see
+/// the head of this file.
 void copy_records(const Kernels& k, Direction direction, const Record& record, Address memory,
                   std::int64_t stride, std::int64_t count, Address stream) noexcept;
-/// Packs or unpacks `count` records, of which record i lies at memory + places[i]. Seven parameters, too.
+/// Packs or unpacks `count` records, of which record i lies at memory + places[i]. Seven parameters:
+/// see the head of this file.
 template <class Int>
 void copy_listed_records(const Kernels& k, Direction direction, const Record& record, Address memory,
                          const Int* places, std::int64_t count, Address stream) noexcept;

@@ -1,5 +1,4 @@
-// The table of kernels that every processor can run: plain C++, on x86-64 with the vectors of the first
-// x86-64 processors.
+// The table of kernels that every processor can run: plain C++, on x86-64 with SSE2.
 #include "datatype/kernels/lists.hpp"
 #include "datatype/kernels/strided.hpp"
 #include "datatype/kernels/table.hpp"

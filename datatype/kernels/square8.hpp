@@ -36,8 +36,10 @@ namespace stria::datatype::kernel {
   _mm_storeu_pd(row(moved(to, to_far)), _mm_unpackhi_pd(a, b));
 }
 
-/// PlainSquare (nest.hpp), but for elements of 8 bytes a square that is transposed in registers. Doubles are
-/// only moved, never computed with, so every bit pattern survives.
+/// Copies one square of a nest. Squares of 8-byte elements are transposed in registers; other sizes use Plain
+/// (table.hpp). Doubles are only moved, never computed with, so every bit pattern survives.
+///   kSide  elements on a side of the square
+///   Less   the copier of what is left over: of strips that are narrower than kSide
 template <class B, std::int64_t kBytes>
 struct TurnedSquare : Plain<B, kBytes> {};
 template <class B>

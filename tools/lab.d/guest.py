@@ -20,13 +20,13 @@ MEMORY_MB = 1024
 PORTS = ("out", "err", "news")  # as init numbers them, from 1
 BOTH_WAYS = ("news", "monitor")
 PR_SET_PDEATHSIG = 1
-# The time stamp counter is calibrated in a loop at boot, which a busy machine disturbs: clocks that ran twice as fast were
-# seen. The HPET states its frequency.
 # QEMU up to 8.0 leaves out a guest's memory barriers, and the atomicity of its locked instructions, when there can be only one
 # processor (CF_PARALLEL of its tcg_gen_mb). Its devices are threads of their own, though: without the barrier a virtio driver
 # and its device can each miss what the other just wrote, no side tells the other any more, and a guest's network is silent for
 # ever. That a second processor could come is enough; none does.
 PROCESSORS = "1,maxcpus=2"
+# The time stamp counter is calibrated in a loop at boot, which a busy machine disturbs: clocks that ran twice as fast were
+# seen. The HPET states its frequency.
 KERNEL_LINE = "console=ttyS0 quiet mitigations=off panic=-1 no_timer_check tsc=unstable clocksource=hpet"
 
 
@@ -140,7 +140,7 @@ class Guest:
             self.sockets["news"].sendall(b"reach\n")
 
     def _ask(self, what, **arguments):
-        """Asks QEMU's monitor; its answers are read as what the guest says is."""
+        """Sends a command to QEMU's monitor. The session reads the answer, as it reads the guest's output."""
         self.sockets["monitor"].sendall(json.dumps({"execute": what, "arguments": arguments}).encode() + b"\n")
 
     def end(self):

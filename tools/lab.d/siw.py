@@ -41,7 +41,7 @@ def build(made, release):
     names = [f"linux-source-{version}", f"linux-headers-{release}"]
 
     def with_compiler(apt):
-        """The headers' own dependencies: their common part, kbuild, and the compiler's mark."""
+        """Returns the packages to download: source, headers, and the linux-* packages that the headers depend on."""
         text = apt.run("apt-cache", "depends", "--important", names[1])
         return [*names, *re.findall(r"Depends: (linux-\S+)", text)]
 

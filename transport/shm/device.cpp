@@ -123,7 +123,7 @@ unsigned Device::progress(unsigned budget) noexcept {
   return receiver_.receive(budget);
 }
 
-/// What only few rounds have to do before they receive: wake up, follow hints, and continue links that wait.
+/// Does the work that few rounds need: ends the sleep, follows hints, and continues links that wait.
 void Device::do_rare() noexcept {
   if (shared_.windows.is_armed()) disarm();
   shared_.windows.follow_hints([this](std::uint32_t slot) { static_cast<void>(peers_.accept(slot)); });

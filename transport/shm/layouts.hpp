@@ -42,10 +42,10 @@ class PublishedLayouts {
     std::uint32_t next = 0;  // number of the next layout in the chain of the index; 0: none
   };
   static constexpr std::uint32_t kIndex = 1024;  // chains of the index, a hash table of published layouts
+  static constexpr std::size_t kRefused = 64;    // size of refused_
   /// Hashes of layouts whose descriptors were too long, so that these are refused without being encoded
   /// again. Another layout with such a hash is refused, too; its messages then take another path, which is
   /// no harm.
-  static constexpr std::size_t kRefused = 64;
   std::array<std::size_t, kRefused> refused_{};
   std::uint32_t& place_of(const datatype::Layout& layout) noexcept;
   std::uint32_t find(const datatype::Layout& layout) noexcept;

@@ -40,7 +40,7 @@ class Peers {
   Links& links() noexcept { return links_; }
 
   /// Returns the link to the device `identity`, and makes it if there is none; `cookie`: the sink's name for
-  /// it. Errors: those of Device::connect().
+  /// it. Errors: unreachable; peer_failed (its process ended or its device closed).
   Result<Link*> connect(const Identity& identity, void* cookie, bool low_latency);
   /// Gives the peer of a ready slot its link: adds the incoming part to the link, which is made if it is
   /// new. Null: the peer is refused, or cannot be attached yet, and then the slot stays ready.

@@ -14,7 +14,8 @@
 namespace stria::tcp {
 namespace {
 
-/// Never destroyed, because a ring may come back later than static objects are destroyed.
+/// The rings that wait for reuse. Never destroyed, because a ring may come back later than static objects are
+/// destroyed.
 struct Shelf {
   std::mutex mutex;
   std::vector<std::unique_ptr<Ring>> rings;
