@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
     leave_unread();
   else
     receive_late();
-  // Nobody waits for a receive that never comes: closing a worker would give up after STRIA_CLOSE_TIMEOUT_MS.
+  // MPI_Finalize does not wait for a receive that never comes, which would take STRIA_CLOSE_TIMEOUT_MS.
   const auto begin = std::chrono::steady_clock::now();
   const int code = session.finish();
   const auto took = std::chrono::steady_clock::now() - begin;

@@ -23,7 +23,9 @@ constexpr int kShort = 9000, kLong = 16 << 20;
 
 /// Stops this process, until another one that was started for that continues it.
 void stop_for(double ms) {
-  std::string shell = "sh", option = "-c", script = text("sleep ", ms / 1000, "; while kill -CONT ", getpid(), "; do sleep 1; done 2>/dev/null");
+  std::string shell = "sh", option = "-c",
+              script = text("sleep ", ms / 1000, "; while kill -CONT ", getpid(),
+                            "; do sleep 1; done 2>/dev/null");
   char* const arguments[] = {shell.data(), option.data(), script.data(), nullptr};
   pid_t helper = -1;
   if (expect_equal(posix_spawn(&helper, "/bin/sh", nullptr, nullptr, arguments, environ), 0, "posix_spawn"))
