@@ -106,7 +106,8 @@ bool KernelQueue::send_later(const UniqueFd& socket, std::span<const std::byte> 
   if (!has_room(kRequests)) return false;
   io_uring& kernel = ring_->kernel;
   const Place from = place();
-  __kernel_timespec when{0, delay.count()};
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(delay);
+  __kernel_timespec when{seconds.count(), (delay - seconds).count()};
   io_uring_sqe* const timer = io_uring_get_sqe(&kernel);
   io_uring_prep_timeout(timer, &when, 0, IORING_TIMEOUT_ETIME_SUCCESS);
   io_uring_sqe_set_data(timer, &operation);
