@@ -1,5 +1,6 @@
-// contract_far PORT: the far side of the suite (far_wire.hpp). Listens, and gives each device that a test
-// opens a process of its own, which ends with it. The provider is STRIA_TEST_PROVIDER's.
+// contract_far PORT: the far side of the suite (far_wire.hpp). Listens (PORT 0: at one that is free), says at
+// which port, and gives each device that a test opens a process of its own, which ends with it. The provider
+// is STRIA_TEST_PROVIDER's.
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -74,7 +74,7 @@ TEST_P(LinkContract, an_armed_device_wakes_its_descriptor_for_every_kind_of_pack
       ASSERT_TRUE(drive({a.get()}, [&] {
         return a->try_send(link, path, header(5), data.data(), data.size()) == Status::ok;
       }));
-      ASSERT_TRUE(readable(fd, 2000)) << "asleep although a packet came";
+      ASSERT_TRUE(readable(fd, 30000)) << "asleep although a packet came";
       ASSERT_TRUE(drive({a.get(), b.get()}, [&] { return b->received.size() == before + 1; }));
     }
   }
@@ -92,7 +92,7 @@ TEST_P(LinkContract, arming_with_a_packet_waiting_asks_for_progress_first) {
   ASSERT_TRUE(drive({a.get()}, [&] {
     return a->try_send(link, Path::buffered, header(1), data.data(), data.size()) == Status::ok;
   }));
-  ASSERT_TRUE(readable(b->table().event_fd(b->device()), 2000));
+  ASSERT_TRUE(readable(b->table().event_fd(b->device()), 30000));
   EXPECT_EQ(b->table().arm(b->device()), STRIA_ERR_NO_RESOURCE);
   ASSERT_TRUE(drive({a.get(), b.get()}, [&] { return b->received.size() == 2; }));
 }
@@ -176,7 +176,7 @@ TEST_P(LinkContract, close_returns_when_a_peer_takes_nothing) {
   }
   const auto start = std::chrono::steady_clock::now();
   a->close(100);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
 TEST_P(LinkContract, a_peer_that_leaves_brings_its_link_down_once) {

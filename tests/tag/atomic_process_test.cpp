@@ -318,7 +318,7 @@ TEST(AtomicOwner, that_is_killed_leaves_no_atomic_waiting) {
       failed += outcome == STRIA_OK ? 0 : 1;
     }
     EXPECT_GT(failed, 0u);
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
     stria_request_t late;
     EXPECT_EQ(changer.start(STRIA_ATOMIC_FETCH_ADD, 0, 1, 0, before, late), STRIA_ERR_PEER_FAILED);
   }

@@ -49,19 +49,19 @@ TEST_F(ShmPair, closes_in_time_although_messages_never_stop_coming) {
   send.callback = &Op::on_done;
   send.user = &sync;
   ASSERT_EQ(stria_send(to_, &send, &sync.request), STRIA_IN_PROGRESS);  // nobody will receive it
-  Echo echo{team_.worker(0), team_.endpoint(0, 0), Clock::now() + std::chrono::seconds(5)};
+  Echo echo{team_.worker(0), team_.endpoint(0, 0), Clock::now() + std::chrono::seconds(60)};
   echo.post();
   while (stria_worker_progress(team_.worker(0)) == 0) echo.send();
   const auto begin = Clock::now();
   team_.leave(0);
-  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(20));
   EXPECT_EQ(sync.callbacks, 1);
   EXPECT_EQ(sync.info.status, STRIA_ERR_CANCELLED);
 }
 
 TEST(Close, takes_no_longer_than_it_may_however_much_is_left_to_wait_for) {
   ShmTeam team;
-  team.join({{{"STRIA_CLOSE_TIMEOUT_MS", "400"}}});
+  team.join({{{"STRIA_CLOSE_TIMEOUT_MS", "2000"}}});
   team.join({{{"STRIA_CLOSE_TIMEOUT_MS", "20"}}});
   stria_endpoint_t* const to = team.endpoint(0, 1);
   // Its announcement lies in the window of a peer that does not look, and it waits for that peer's answer.
@@ -76,8 +76,8 @@ TEST(Close, takes_no_longer_than_it_may_however_much_is_left_to_wait_for) {
   team.progress(0);
   const auto begin = Clock::now();
   team.leave(0);
-  EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(380));
-  EXPECT_LT(Clock::now() - begin, std::chrono::milliseconds(700)) << "the limit is one for all";
+  EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(1980));
+  EXPECT_LT(Clock::now() - begin, std::chrono::milliseconds(3900)) << "the limit is one for all";
   EXPECT_EQ(op.info.status, STRIA_ERR_CANCELLED);
 }
 

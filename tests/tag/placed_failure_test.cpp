@@ -68,7 +68,7 @@ TEST(PlacedFailure, sleeper_hears_that_the_link_of_a_peer_that_was_given_up_ende
     rig.kill_raw();
     if (rig.lost() == 0) continue;
     ++tried;
-    constexpr int kLongMs = 2000;
+    constexpr int kLongMs = 60000;
     const auto begun = Clock::now();
     EXPECT_EQ(rig.wait(kLongMs), STRIA_OK);
     EXPECT_LT(Clock::now() - begun, std::chrono::milliseconds(kLongMs / 2));

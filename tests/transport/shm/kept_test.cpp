@@ -107,8 +107,8 @@ TEST_F(ShmKept, its_senders_end_does_not_wait_and_leaves_it_where_it_is) {
   ASSERT_EQ(b_.kept.size(), 2u);
   stria_link_t* const link = back();
   const auto begin = std::chrono::steady_clock::now();
-  a_.close(5000);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2)) << "they count as delivered";
+  a_.close(60000);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30)) << "they count as delivered";
   ASSERT_TRUE(until([&] { return b_.downs.count(a_.id()) == 1; }, [&] { b_.progress(), b_.check(); }));
   for (const Kept& one : b_.kept) EXPECT_EQ(one.copy(), pattern(one.tag, kBytes));
   release(link, b_.kept[0]);
@@ -123,8 +123,8 @@ TEST_F(ShmKept, what_is_kept_at_the_receivers_end_is_its_senders_again) {
   b_.close(0);
   ASSERT_TRUE(until([&] { return a_.downs.count(b_.id()) == 1; }, [&] { a_.progress(), a_.check(); }));
   const auto begin = std::chrono::steady_clock::now();
-  a_.close(5000);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  a_.close(60000);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
 }
 
 TEST(ShmKeptOfTheDead, is_there_until_it_is_released) {

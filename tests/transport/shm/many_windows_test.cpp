@@ -207,7 +207,7 @@ TEST(ShmManyWindows, nothing_is_lost_while_windows_change_under_way) {
                            crowd.receiver.check();
                            colder += crowd.device().windows_polled() < before ? 1 : 0;
                          },
-                         60);
+                         300);
   over.store(true);
   sending.join();
   EXPECT_TRUE(all) << arrived.load() << " of " << messages << " arrived";

@@ -36,10 +36,10 @@ TEST_P(ShmStopped, a_new_peer_is_accepted_with_all_it_sent_when_it_goes_on) {
   visitor.connect_to(hub);
   visitor.act();
   stop(visitor);
-  hub.progress();  // waits for an answer, once
+  hub.progress();  // waits for an answer, for a second at most, once
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 50; ++i) hub.check(), hub.progress();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20)) << "it waits again and again";
   stria_link_t* link = other.connect(hub);
   ASSERT_NE(link, nullptr) << other.error;
   ASSERT_EQ(other.eager(link, header(9), pattern(9, 8)), Status::ok);

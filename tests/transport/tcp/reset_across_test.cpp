@@ -1,10 +1,15 @@
 // What a reset comes across: budgets that are used up, memory that is not there, processes that compute, and
 // links that their maker has given up.
 #include <linux/filter.h>
+#include <linux/sock_diag.h>
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <deque>
+#include <functional>
 #include <thread>
 
 #include "tests/transport/tcp/reset_rig.hpp"
@@ -19,6 +24,26 @@ using contract::Ending;
 using TcpResetAcross = WithResets;
 
 constexpr std::size_t kMiB = 1 << 20;
+
+/// Waits for what the kernel does by itself, for a minute at most.
+bool comes_true(const std::function<bool()>& condition) {
+  for (const std::uint64_t limit = now_ms() + 60000; !condition() && now_ms() < limit;)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return condition();
+}
+/// Bytes that were sent by a connection, and whose receipt its peer's system has not told yet.
+int unacknowledged(int socket) {
+  int bytes = 0;
+  EXPECT_EQ(::ioctl(socket, SIOCOUTQ, &bytes), 0);
+  return bytes;
+}
+/// Packets to a connection that its filter did not let through, among others.
+std::uint32_t dropped_packets(int socket) {
+  std::array<std::uint32_t, SK_MEMINFO_VARS> counts{};
+  socklen_t bytes = sizeof counts;
+  EXPECT_EQ(::getsockopt(socket, SOL_SOCKET, SO_MEMINFO, counts.data(), &bytes), 0);
+  return counts[SK_MEMINFO_DROPS];
+}
 
 /// For as long as it lives.
 struct Setting {
@@ -177,7 +202,7 @@ TEST_F(TcpResetAcross, a_maker_that_has_given_the_link_up_may_connect_again) {
 TEST_F(TcpResetAcross, a_link_that_has_just_come_up_knows_where_its_peer_is) {
   Peer a(tcp_provider(), 51), b(tcp_provider(), 52);
   stria_link_t* const to_b = a.connect(b);
-  for (int i = 0; i < 2000 && b.ups.empty(); ++i) {
+  for (const std::uint64_t limit = now_ms() + 60000; b.ups.empty() && now_ms() < limit;) {
     for (int j = 0; j < 100 && b.ups.empty(); ++j) b.progress();
     if (b.ups.empty()) a.progress();
   }
@@ -207,12 +232,13 @@ TEST_F(TcpResetAcross, the_maker_is_told_by_the_side_that_hears_of_it) {
     const int made = peer_port_of(all[0]) == door ? all[0] : all[1];
     const int taken = made == all[0] ? all[1] : all[0];
     const int hears = maker_hears ? made : taken, deaf = maker_hears ? taken : made;
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // all is acknowledged
+    ASSERT_TRUE(comes_true([&] { return unacknowledged(deaf) == 0 && unacknowledged(hears) == 0; }));
+    const std::uint32_t dropped = dropped_packets(deaf);
     sock_filter nothing{BPF_RET | BPF_K, 0, 0, 0};
     const sock_fprog filter{1, &nothing};
     ASSERT_EQ(::setsockopt(deaf, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter), 0);
     ASSERT_EQ(reset_connection(hears), 0);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the reset goes nowhere
+    ASSERT_TRUE(comes_true([&] { return dropped_packets(deaf) != dropped; })) << "where is the reset?";
     const int none = 0;
     ASSERT_EQ(::setsockopt(deaf, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof none), 0);
     Peer& sender = maker_hears ? two.a : two.b;

@@ -38,7 +38,7 @@ class Cable : public ::testing::Test {
     fs::rename(temporary, folder / what);
   }
   Bytes wait_for(const std::string& what) {
-    const auto end = Clock::now() + std::chrono::seconds(30);
+    const auto end = Clock::now() + std::chrono::seconds(120);
     while (!fs::exists(folder / what) && Clock::now() < end)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     std::ifstream file(folder / what, std::ios::binary);
@@ -74,7 +74,7 @@ TEST_F(Cable, out_and_back_loses_nothing_and_out_for_good_ends_both_in_bounded_t
     for (int i = 0; i < 10; ++i)
       static_cast<void>(me.try_send(link, Path::buffered, header(1), pattern(1, 8).data(), 8));
     EXPECT_TRUE(contract::drive({&me}, [&] { return me.downs.size() == 1; })) << "nobody noticed";
-    EXPECT_LT(Clock::now() - start, std::chrono::seconds(15));
+    EXPECT_LT(Clock::now() - start, std::chrono::seconds(40));
   } else {
     say("address", me.address());
     ASSERT_TRUE(contract::drive({&me}, [&] { return me.received.size() >= kMessages / 3; }));
@@ -95,7 +95,7 @@ TEST_F(Cable, out_and_back_loses_nothing_and_out_for_good_ends_both_in_bounded_t
     const auto start = Clock::now();
     // It has nothing to send: asking now and then has to find out.
     EXPECT_TRUE(contract::drive({&me}, [&] { return me.downs.size() == 1; })) << "nobody noticed";
-    EXPECT_LT(Clock::now() - start, std::chrono::seconds(15));
+    EXPECT_LT(Clock::now() - start, std::chrono::seconds(40));
     pull(false);
   }
 }

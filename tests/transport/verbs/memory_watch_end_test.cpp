@@ -23,7 +23,7 @@ thread_local bool is_of_the_test = false;
 
 template <class Done>
 bool wait_for(Done done) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!done() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
   return done();
 }

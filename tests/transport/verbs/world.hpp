@@ -49,7 +49,7 @@ class Pair : public ::testing::Test {
   bool drive(const std::function<bool()>& done) { return contract::drive({a.get(), b.get()}, done); }
   /// As drive, but for the device's own questions to a silent peer, which are work requests too.
   bool progress_until(const std::function<bool()>& done) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!done() && std::chrono::steady_clock::now() < end)
       if (a->progress() + b->progress() == 0) std::this_thread::yield();
     return done();
