@@ -45,7 +45,7 @@ endfunction()
 #   RANKS 0   without mpirun
 #   WRAP      words put before the program on every rank
 #   CHECK     words put before the launcher: a script that judges how the job ended
-#   TIMEOUT   seconds after which the launcher ends the job, by default 60, or 140 of a LONG one; ctest itself waits 20 s
+#   TIMEOUT   seconds after which the launcher ends the job, by default 180, or 420 of a LONG one; ctest itself waits 20 s
 #             longer
 #   LONG      a program that does STRIA_TEST_ROUNDS times its rounds (tests/rounds.hpp): the launcher gives it as many
 #             times its seconds, and ctest waits for the launcher
@@ -54,9 +54,9 @@ function(stria_mpi_test name)
   cmake_parse_arguments(ARG "LONG" "PROGRAM;RANKS;TIMEOUT;BIND" "ARGS;WRAP;LABELS;MPIRUN_ARGS;CHECK" ${ARGN})
   # Against jobs without end. The others take a few seconds where nothing else runs, and those with many rounds ten.
   if(NOT ARG_TIMEOUT AND ARG_LONG)
-    set(ARG_TIMEOUT 140)
+    set(ARG_TIMEOUT 420)
   elseif(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 60)
+    set(ARG_TIMEOUT 180)
   endif()
   if(TARGET mpi_${ARG_PROGRAM})
     set(ARG_PROGRAM $<TARGET_FILE:mpi_${ARG_PROGRAM}>)

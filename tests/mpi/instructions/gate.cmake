@@ -15,7 +15,7 @@ function(stria_instructions_test name)
   # What the library would ask of the processor is said: a gate is of one way to store and copy, not of the host's caches
   # (valgrind shows those to the program). The distance is said, too: valgrind's times say nothing about caches. What is sent
   # to oneself goes as to any other peer: that is what is to be counted.
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 150 SKIP_RETURN_CODE 77
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 450 SKIP_RETURN_CODE 77
                        ENVIRONMENT "${STRIA_MPI_TEST_ENVIRONMENT};STRIA_SHM_DISTANCE=near;STRIA_SELF_COPY=off;\
 STRIA_SHM_SHORT_LAPS=off;STRIA_SHM_STRINGS=off;STRIA_STRINGS=off;STRIA_VECTORS=avx2;STRIA_PACING=few;STRIA_FIRST_CACHE=48K;\
 STRIA_LAST_CACHE=32M;STRIA_RNDV_FLOWS=off")
