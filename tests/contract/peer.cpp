@@ -212,7 +212,7 @@ std::uint32_t Peer::deliver(void* cookie, const stria_packet_t& packet) {
   got.from = from;
   received.push_back(got);
   if (on_deliver) on_deliver(got);
-  return STRIA_DELIVERED_GO_ON;
+  return goes_on ? STRIA_DELIVERED_GO_ON : 0u;
 }
 
 void* Peer::peer_up(std::uint64_t worker, stria_link_t* link) {

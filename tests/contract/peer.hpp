@@ -103,6 +103,8 @@ class Peer {
   std::map<std::uint64_t, stria_link_t*> ups;  ///< links that peer_up announced, by worker
   std::vector<Contact*> downs;                 ///< in the order of link_down
   std::function<void(const Received&)> on_deliver;
+  bool goes_on =
+      true;  ///< false: no receive waits for another packet (STRIA_DELIVERED_GO_ON is not answered)
   /// Not empty: is asked whether a packet that may stay where it is shall be kept.
   std::function<bool(const stria_packet_t&)> keeps;
   /// Not empty: answers for the sink's `place`.

@@ -96,7 +96,7 @@ unsigned Receiver::receive(unsigned budget) noexcept {
   go_on_ = true;
   if (!stash_.is_empty()) handle_all(stash_);
   unsigned events = 0;
-  is_quiet_ = true;
+  is_quiet_ = false;
   if (stash_.is_empty() && may_handle()) {
     events = ask_ucx();
     if (!stash_.is_empty()) handle_all(stash_);

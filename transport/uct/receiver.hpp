@@ -36,7 +36,7 @@ class Receiver {
   unsigned receive(unsigned budget) noexcept;
   /// Asks UCX for messages and stashes them for receive(). False: UCX had nothing to do.
   bool poll_into_stash() noexcept;
-  /// The last receive() or poll_into_stash() found UCX idle, and the stash is empty.
+  /// The last receive() or poll_into_stash() asked UCX and found it idle, and the stash is empty.
   bool is_drained() const noexcept { return stash_.is_empty() && is_quiet_; }
   /// No message waits, from UCX or from the device itself.
   bool is_empty() const noexcept { return stash_.is_empty() && parts_.shared.loop.is_empty(); }
@@ -56,7 +56,7 @@ class Receiver {
   unsigned room_ = 0;      // messages that this call of receive() may still handle; 0 outside
   bool go_on_ = false;     // the worker is ready for another packet
   bool handling_ = false;  // a message is being handled: one that arrives meanwhile is stashed
-  bool is_quiet_ = true;   // the last call of UCX's progress, if any in this receive(), handled no event
+  bool is_quiet_ = false;  // the last receive() called UCX's progress, which handled no event
   bool closed_ = false;
 };
 
