@@ -13,7 +13,9 @@ inline constexpr Variable kBaseVariables[] = {
         Level::user, "STRIA_MACHINE", "auto",
         "The source of this machine's figures, by which stria decides how to copy bytes. auto: the file "
         "of an earlier process or, if there is none, a measurement of some milliseconds, which is saved to "
-        "such a file. measure: a new measurement, which replaces the file. defaults: built-in choices, safe "
+        "such a file. measure: a new measurement, which replaces the file, unless a process that started at "
+        "the same "
+        "time has made one. defaults: built-in choices, safe "
         "on any machine. A path, with a '/' in it: that file. Read once in a process, before its first "
         "context."),
     choice_variable(Level::expert, "STRIA_VECTORS", "auto", "auto|portable|avx2|avx512",

@@ -72,7 +72,7 @@ class Sender {
     if (::pipe(to_) != 0 || ::pipe(from_) != 0) ::abort();
     child_ = ::fork();
     if (child_ != 0) return;
-    ::alarm(60);
+    ::alarm(180);
     {
       st::Context context;
       st::Worker worker(context);

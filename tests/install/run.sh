@@ -92,28 +92,28 @@ export PKG_CONFIG_PATH=$libdir/pkgconfig
 [[ $(pkg-config --variable=prefix --define-variable=pcfiledir="$libdir/pkgconfig" stria) ]] || die "no prefix variable"
 read -ra flags <<<"$(pkg-config --cflags --libs stria)"
 "$cc" -std=c11 -Wall -Wextra -Werror -pedantic "$here/c_program/loopback.c" -o "$work/c_loopback" "${flags[@]}"
-LD_LIBRARY_PATH=$libdir timeout 60 "$work/c_loopback"
+LD_LIBRARY_PATH=$libdir timeout 180 "$work/c_loopback"
 
 step "C and C++, by find_package"
 cmake -S "$here/c_program" -B "$work/c" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >/dev/null
 cmake --build "$work/c" >/dev/null
-timeout 60 "$work/c/loopback"
+timeout 180 "$work/c/loopback"
 cmake -S "$here/cpp_program" -B "$work/cpp" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" \
   -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror" -DWANTED="$version" >/dev/null
 cmake --build "$work/cpp" >/dev/null
-timeout 60 "$work/cpp/loopback"
+timeout 180 "$work/cpp/loopback"
 
 step "the installed examples, by find_package and by the commands of their README"
 cp -r "$prefix/share/doc/stria/examples" "$work/examples"
 cmake -S "$work/examples" -B "$work/examples/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
   -DCMAKE_CXX_COMPILER="$cxx" >/dev/null
 cmake --build "$work/examples/build" >/dev/null
-timeout 60 "$work/examples/run_pair.sh" "$work/examples/build/tag_pingpong" >/dev/null
-timeout 60 "$work/examples/build/column_exchange" 64 >/dev/null
+timeout 180 "$work/examples/run_pair.sh" "$work/examples/build/tag_pingpong" >/dev/null
+timeout 180 "$work/examples/build/column_exchange" 64 >/dev/null
 "$cc" "$work/examples/tag_pingpong.c" -o "$work/tag_pingpong" "${flags[@]}"
 "$cxx" -std=c++20 "$work/examples/column_exchange.cpp" -o "$work/column_exchange" "${flags[@]}"
-LD_LIBRARY_PATH=$libdir timeout 60 "$work/examples/run_pair.sh" "$work/tag_pingpong" >/dev/null
-LD_LIBRARY_PATH=$libdir timeout 60 "$work/column_exchange" 64 >/dev/null
+LD_LIBRARY_PATH=$libdir timeout 180 "$work/examples/run_pair.sh" "$work/tag_pingpong" >/dev/null
+LD_LIBRARY_PATH=$libdir timeout 180 "$work/column_exchange" 64 >/dev/null
 
 step "stria.hpp under an older standard is one sentence"
 if "$cxx" -std=c++17 -fsyntax-only -I"$prefix/include" -x c++ - <<<'#include <stria/stria.hpp>' 2>"$work/out"; then
@@ -138,7 +138,7 @@ socket=$source/tests/provider_out_of_tree/socket/socket.cpp
 STRIA_PROVIDER_PATH=$work STRIA_PROVIDERS=socket,shm "$prefix/bin/stria_info" --providers >"$work/providers"
 grep -A1 '^socket ' "$work/providers" | grep "$work/libstria_provider_socket.so; in use, choice 1" ||
   { cat "$work/providers"; die "the provider was not loaded"; }
-if STRIA_PROVIDER_PATH=$work STRIA_PROVIDERS=socket LD_LIBRARY_PATH=$libdir timeout 60 "$work/c_loopback"; then :; else
+if STRIA_PROVIDER_PATH=$work STRIA_PROVIDERS=socket LD_LIBRARY_PATH=$libdir timeout 180 "$work/c_loopback"; then :; else
   die "the C program does not run over the provider"
 fi
 # In the provider folder of the prefix, which was moved, it is found without being told where.
@@ -146,7 +146,7 @@ cp "$work/libstria_provider_socket.so" "$libdir/stria/providers/"
 (cd / && PATH=$prefix/bin:$PATH STRIA_PROVIDERS=socket,shm stria_info --providers) >"$work/providers"
 grep -A1 '^socket ' "$work/providers" | grep "$libdir/stria/providers/libstria_provider_socket.so; in use, choice 1" ||
   { cat "$work/providers"; die "the tool does not find the provider in its own prefix"; }
-STRIA_PROVIDERS=socket LD_LIBRARY_PATH=$libdir timeout 60 "$work/c_loopback" ||
+STRIA_PROVIDERS=socket LD_LIBRARY_PATH=$libdir timeout 180 "$work/c_loopback" ||
   die "the library does not find the provider in its own prefix"
 
 step "done"

@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
     stria_request_wait(side.worker, &request, nullptr);
   char word = 0;
   while (::read(in, &word, 1) < 0) continue;
-  ::usleep(100000);
+  ::usleep(700000);
   ::kill(::getpid(), SIGKILL);
   for (;;) ::pause();
 }

@@ -4,7 +4,7 @@
 //   hot    attention = 0   the receiver polls the window; the sender leaves no hint
 //   cold   attention = 1   after each record the sender leaves a hint, and notifies a receiver that sleeps
 //   asked  attention = 2   as cold; the receiver also asks for the window, for a busier sender
-//   (window_sharing.hpp)
+//                          (window_sharing.hpp)
 //
 // The word `attention` is in the sender's peer slot, so a sender loads one word after each record in all
 // three cases. To make a window cold, the sender's "publish, then load attention" has to be ordered against

@@ -56,7 +56,7 @@ class Receiver {
   unsigned room_ = 0;      // messages that this call of receive() may still handle; 0 outside
   bool go_on_ = false;     // the worker is ready for another packet
   bool handling_ = false;  // a message is being handled: one that arrives meanwhile is stashed
-  bool is_quiet_ = false;  // the last receive() called UCX's progress, which handled no event
+  bool is_quiet_ = false;  // UCX's progress handled no event when it was last called
   bool closed_ = false;
 };
 

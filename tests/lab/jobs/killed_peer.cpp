@@ -29,7 +29,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kLong = 64u << 20;  // under way for seconds in a guest
 constexpr std::size_t kRegion = kLong / 8;
-constexpr double kLimitSeconds = 20;
+constexpr double kLimitSeconds = 40;
 
 void need(bool good, const std::string& what) {
   if (!good) throw std::runtime_error(what + ": " + std::strerror(errno));
@@ -274,7 +274,7 @@ void meet(const char* host, const char* port, Situation situation) {
     while (stria_request_test(&request, &info) == STRIA_IN_PROGRESS) {
       stria_worker_wait(side.worker, 100);
       if (seconds_since(begin) > kLimitSeconds)
-        throw std::runtime_error("an operation has not ended after 20 s");
+        throw std::runtime_error("an operation has not ended after 40 s");
     }
     const bool refused = situation == accesses_its_memory && info.status == STRIA_ERR_ACCESS;
     if (info.status == STRIA_OK) continue;

@@ -179,6 +179,8 @@ TEST_F(TcpOutgoing, goes_on_over_another_connection_from_wherever_the_peer_is) {
     contract::Bytes some(26000);
     std::size_t bytes_sent = 0;
     for (const std::size_t bytes : kSizes) bytes_sent += sizeof(RecordHead) + bytes;
+    const timeval limit{60, 0};
+    ASSERT_EQ(::setsockopt(first.other.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
     const ssize_t all = ::recv(first.other.get(), some.data(), bytes_sent, MSG_WAITALL | MSG_PEEK);
     ASSERT_EQ(all, static_cast<ssize_t>(bytes_sent));
     const std::uint64_t got = std::min<std::uint64_t>(cut, static_cast<std::uint64_t>(all));
