@@ -6,17 +6,17 @@
 namespace stria::tag {
 namespace {
 
-// A pause takes 25 to 35 ns on the processors that this was measured on (docs/notebook/kernels.md).
+// docs/notebook/kernels.md says how long a pause takes.
 // Pauses of a thread between two looks at the lock:
 constexpr std::uint32_t kLookPauses = 4;     // at first, and while it asks: an operation may end meanwhile
 constexpr std::uint32_t kPollPauses = 8;     // of a round of progress that finds the lock taken
 constexpr std::uint32_t kPolitePauses = 16;  // while another thread asks, and after such a round in vain
-constexpr std::uint32_t kAwayPauses = 256;   // while the owner works: about 8 us
-// How often a thread stays away before it asks, so that the owner has the worker for about 25 us.
+constexpr std::uint32_t kAwayPauses = 256;   // while the owner works
+// How often a thread stays away before it asks, so that the owner has the worker for a while.
 constexpr unsigned kTimesAway = 3;
 // After so many looks a thread takes the lock before another that asks, as that does not seem to run.
 constexpr unsigned kPoliteLooks = 16;
-// Pauses, about 100 us, after which a thread that waits yields, as the owner may need its core.
+// Pauses after which a thread that waits yields, as the owner may need its core.
 constexpr std::uint32_t kSpinPauses = 4096;
 constexpr unsigned kYields = 192;  // then the thread naps instead
 constexpr long kNapNs = 50000;

@@ -75,7 +75,9 @@ TEST_P(TcpSleep, ends_for_all_that_came_when_a_call_takes_one_at_a_time) {
   for (int round = 0; round < 3; ++round) {
     contract::Ending ending;
     ASSERT_EQ(sleeper.get(sleeper.ups[2], contract::contiguous(local), key, 0, ending), Status::in_progress);
-    if (round == 0) ASSERT_TRUE(drive({&sleeper, &other}, [&] { return ending.calls > 0; }));
+    if (round == 0) {
+      ASSERT_TRUE(drive({&sleeper, &other}, [&] { return ending.calls > 0; }));
+    }
     const std::size_t before = sleeper.received.size();
     for (int i = 0; i < kQuietCalls; ++i) sleeper.progress(1);
     for (std::size_t i = 0; i < kCount; ++i) {
