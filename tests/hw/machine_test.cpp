@@ -102,8 +102,15 @@ TEST(MachineChoices, take_vectors_to_near_cells_up_to_the_length_where_the_strin
 
 TEST(MachineChoices, weigh_a_get_by_its_proportion_to_overlapped_copies) {
   Machine machine;
-  machine.near.attach_us_per_kib = 0.08, machine.near.cells_us_per_kib = 0.045;
+  machine.near.attach_us_per_kib = 0.039, machine.near.cells_us_per_kib = 0.045;
+  EXPECT_EQ(choices_of(machine).attach_factor, 1) << "not all that it takes was measured";
+  machine.near.vectors_16k_ns = machine.near.strings_16k_ns = 1400, machine.near.nontemporal_16k_ns = 600;
+  machine.near.take_vectors_ns = machine.near.take_strings_ns = 1500;
+  machine.near.attach_us_per_kib = 0.08;
   EXPECT_EQ(choices_of(machine).attach_factor, 1);
+  machine.near.cells_us_per_kib = 0.15;
+  EXPECT_EQ(choices_of(machine).attach_factor, 1) << "few cells, whose lines the other core still has";
+  machine.near.cells_us_per_kib = 0.045;
   machine.near.attach_us_per_kib = 0.039;
   EXPECT_NEAR(choices_of(machine).attach_factor, 0.5, 0.01);
   machine.near.attach_us_per_kib = 100;
