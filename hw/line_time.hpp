@@ -13,7 +13,7 @@ namespace stria::hw {
 
 /// A line that a far core wrote takes longer than this time, in nanoseconds, when many lines are loaded at
 /// once (docs/notebook/rendezvous.md, "Distance").
-inline constexpr double kFarLineNs = 10;
+inline constexpr double kFarLineNs = 7;
 
 /// Loads `lines` lines, at least 3, from `at` on. Returns the nanoseconds that one of them took. The first
 /// and the last line are not timed: they are loaded before, so that the time has no wait for new pages. Nor
