@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <ctime>
 
 #include "base/fd.hpp"
@@ -27,6 +29,20 @@ std::uint32_t namespace_of(const char* kind) noexcept {
   std::snprintf(path, sizeof path, "/proc/thread-self/ns/%s", kind);
   struct stat about {};
   return ::stat(path, &about) == 0 ? static_cast<std::uint32_t>(about.st_ino) : 0;
+}
+
+/// Field 22 of /proc/PID/stat. Field 2 is a name in parentheses that may have any characters, so the search
+/// begins behind its parenthesis.
+std::uint64_t start_of_process(std::uint32_t pid) noexcept {
+  char path[64], text[1024];
+  std::snprintf(path, sizeof path, "/proc/%u/stat", pid);
+  const UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC));
+  const ssize_t bytes = file ? ::read(file.get(), text, sizeof text - 1) : -1;
+  if (bytes <= 0) return 0;
+  text[bytes] = '\0';
+  const char* at = std::strrchr(text, ')');
+  for (int field = 2; at != nullptr && field < 22; ++field) at = std::strchr(at + 1, ' ');
+  return at == nullptr ? 0 : std::strtoull(at, nullptr, 10);
 }
 
 std::string host_name() {

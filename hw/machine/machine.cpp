@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <ctime>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include "base/config.hpp"
 #include "base/log.hpp"
 #include "base/processor.hpp"
+#include "base/system.hpp"
 #include "base/variables.hpp"
 #include "hw/machine/obtain.hpp"
 #include "hw/machine/profile_folder.hpp"
@@ -33,18 +33,13 @@ std::chrono::milliseconds time_now() {
       std::chrono::system_clock::now().time_since_epoch());
 }
 
-/// When this process had started, not more than a clock tick later; now, where the kernel does not say. Field
-/// 22 of /proc/self/stat is the time since boot, in clock ticks, rounded down. Field 2 is a name in
-/// parentheses that may have any characters.
+/// When this process had started, not more than a clock tick later; now, where the kernel does not say.
 std::chrono::milliseconds time_of_start() {
-  const std::string text = read_file("/proc/self/stat", 4096).value_or("");
-  std::size_t at = text.rfind(')');
-  for (int field = 2; at != std::string::npos && field < 22; ++field) at = text.find(' ', at + 1);
+  const std::uint64_t ticks = start_of_process(static_cast<std::uint32_t>(::getpid()));
   timespec uptime{};
-  if (at == std::string::npos || ::clock_gettime(CLOCK_BOOTTIME, &uptime) != 0) return time_now();
-  const auto ticks = std::strtoll(text.c_str() + at, nullptr, 10);
+  if (ticks == 0 || ::clock_gettime(CLOCK_BOOTTIME, &uptime) != 0) return time_now();
   const std::int64_t uptime_ms = uptime.tv_sec * 1000 + uptime.tv_nsec / 1'000'000;
-  const std::int64_t start_ms = (ticks + 1) * 1000 / ::sysconf(_SC_CLK_TCK);
+  const std::int64_t start_ms = (static_cast<std::int64_t>(ticks) + 1) * 1000 / ::sysconf(_SC_CLK_TCK);
   return time_now() - std::chrono::milliseconds(uptime_ms - start_ms);
 }
 

@@ -1,7 +1,7 @@
 // Rank 1 is stopped for longer than a silent host is waited for (--stop-ms), in the middle of traffic: a part
 // of a long message has come, and its system takes no more of it; short ones wait for it, and it has sent
-// what nobody has received. The host of a stopped rank answers, so the rank is alive: each message comes once
-// when the rank goes on.
+// messages that rank 0 has not received yet. The host of a stopped rank answers, so the rank is alive: each
+// message arrives once when rank 1 goes on.
 #include <signal.h>
 #include <spawn.h>
 #include <unistd.h>

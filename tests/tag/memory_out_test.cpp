@@ -1,52 +1,18 @@
 // Memory runs out at every allocation of a call in turn: the call answers a status, and what it left can be
 // used again or closed.
-#include <cstdlib>
-#include <new>
-
+#include "tests/replaced_new.hpp"
 #include "tests/tag/world.hpp"
 
 namespace {
 
 thread_local long allowed = -1;  // allocations until one fails; -1: none does
 
-void* try_allocate(std::size_t bytes) noexcept {
-  if (allowed == 0) return nullptr;
-  if (allowed > 0) --allowed;
-  return std::malloc(bytes != 0 ? bytes : 1);
-}
-void* allocate(std::size_t bytes) {
-  void* memory = try_allocate(bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
 }  // namespace
 
-// All of a kind: a sanitizer takes memory of one that is not replaced for its own. Not inlined: GCC would see
-// a free() of what `new` gave, and warn.
-void* operator new(std::size_t bytes) {
-  return allocate(bytes);
-}
-void* operator new[](std::size_t bytes) {
-  return allocate(bytes);
-}
-void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
-  return try_allocate(bytes);
-}
-void* operator new[](std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
-  return try_allocate(bytes);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
+bool stria::test::may_allocate(std::size_t /*bytes*/, bool /*is_optional*/) noexcept {
+  if (allowed == 0) return false;
+  if (allowed > 0) --allowed;
+  return true;
 }
 
 namespace stria::test {

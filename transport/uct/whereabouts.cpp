@@ -9,7 +9,6 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -20,23 +19,6 @@ namespace stria::uct {
 namespace {
 
 constexpr int kQueue = 4096;  // most watchers of a door; the kernel reduces it to net.core.somaxconn
-
-/// The beginning of a file of /proc; empty: the file cannot be read.
-std::string read_text(const std::string& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  char text[1024];
-  const ssize_t bytes = file ? ::read(file.get(), text, sizeof text) : -1;
-  return bytes > 0 ? std::string(text, static_cast<std::size_t>(bytes)) : std::string();
-}
-
-/// When a process started, in clock ticks since boot; 0: not known. It is field 22 of /proc/PID/stat. Field 2
-/// is a name in parentheses that may have any characters, so the search begins behind its parenthesis.
-std::uint64_t start_of(std::uint32_t pid) {
-  const std::string text = read_text(fmt::format("/proc/{}/stat", pid));
-  std::size_t at = text.rfind(')');
-  for (int field = 2; at != std::string::npos && field < 22; ++field) at = text.find(' ', at + 1);
-  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at, nullptr, 10);
-}
 
 /// The address of the door of the device with this instance.
 struct DoorName {
@@ -64,7 +46,7 @@ bool has_event(const UniqueFd& fd) noexcept {
 
 Whereabouts own_whereabouts() noexcept {
   const auto pid = static_cast<std::uint32_t>(::getpid());
-  return {running_system(), start_of(pid), namespace_of("pid"), namespace_of("net"), pid, 0};
+  return {running_system(), start_of_process(pid), namespace_of("pid"), namespace_of("net"), pid, 0};
 }
 
 bool can_watch(const Whereabouts& one, const Whereabouts& other) noexcept {
@@ -100,7 +82,7 @@ Watch Watch::of(const Whereabouts& peer, std::uint64_t instance) noexcept {
   const bool was_there = watch.process_ || errno != ESRCH;
   // A process that has got the peer's pid since has another start time. A start time is 0 where /proc is
   // hidden.
-  const std::uint64_t started = start_of(peer.pid);
+  const std::uint64_t started = start_of_process(peer.pid);
   if (!was_there || (started != 0 && peer.started != 0 && started != peer.started)) watch.gone_ = true;
   if (peer.pid == static_cast<std::uint32_t>(::getpid())) watch.process_.reset();
   const DoorName name(instance);

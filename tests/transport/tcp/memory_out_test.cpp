@@ -1,10 +1,9 @@
 // Memory runs out while a device has records of its own to send, which no caller sends again: when there is
 // memory again, they go.
 #include <algorithm>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
+#include "tests/replaced_new.hpp"
 #include "tests/transport/tcp/device_rig.hpp"
 
 namespace {
@@ -14,41 +13,12 @@ constexpr std::size_t kBufferLeast = 4096;  // least size of an allocation that 
 bool refuses = false;  // allocations of arrays that are long enough to be a buffer fail
 unsigned refused = 0;  // how many have failed
 
-void* allocate(std::size_t bytes) {
-  void* memory = std::malloc(bytes != 0 ? bytes : 1);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
 }  // namespace
 
-// All of a kind: a sanitizer takes memory of one that is not replaced for its own. Not inlined: GCC would see
-// a free() of what `new` gave, and warn.
-void* operator new(std::size_t bytes) {
-  return allocate(bytes);
-}
-void* operator new[](std::size_t bytes) {
-  return allocate(bytes);
-}
-void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
-  return std::malloc(bytes != 0 ? bytes : 1);
-}
-void* operator new[](std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
-  if (!refuses || bytes < kBufferLeast) return std::malloc(bytes != 0 ? bytes : 1);
+bool stria::test::may_allocate(std::size_t bytes, bool is_optional) noexcept {
+  if (!refuses || !is_optional || bytes < kBufferLeast) return true;
   ++refused;
-  return nullptr;
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
+  return false;
 }
 
 namespace stria::tcp {
